@@ -1,0 +1,258 @@
+"""TOML in, dataclasses out: ``extends``, ``--set a.b=c``, unknown keys, types. Knows no option of any room.
+
+Each room owns the frozen dataclass of its options. A field whose type is a `Choice` takes a table with a ``method`` key
+and builds the registered class from the rest of the table.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+import tomli_w
+
+from sordino._check import did_you_mean
+from sordino._registry import Registry
+from sordino.errors import ConfigError
+
+__all__ = ["Choice", "build", "dump", "load", "option", "to_toml"]
+
+O = TypeVar("O")  # noqa: E741
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """Marks a field as a member of a family: ``Annotated[Allocation, Choice(ALLOCATIONS)]``."""
+
+    registry: Registry[Any]
+
+
+def option(help_text: str, default: Any = dataclasses.MISSING, *, factory: Any = dataclasses.MISSING) -> Any:
+    """A dataclass field with the sentence that help, docs and config comments show."""
+    if factory is not dataclasses.MISSING:
+        return dataclasses.field(default_factory=factory, metadata={"help": help_text})
+    return dataclasses.field(default=default, metadata={"help": help_text})
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Reads an experiment file, its ``extends`` ancestors and ``--set`` overrides into one table.
+
+    A table of the child is merged into the parent's, except one that names another ``method``: that replaces it.
+    ``${NAME}`` in a string is replaced by the environment variable.
+
+    Raises:
+        ConfigError: file missing, not TOML, a circle of ``extends``, an override that is not ``key=value``.
+    """
+    table = _read(path, ())
+    for text in overrides:
+        key, sign, value = text.partition("=")
+        if not sign or not re.fullmatch(r"\s*[A-Za-z0-9_-]+(\s*\.\s*[A-Za-z0-9_-]+)*\s*", key):
+            raise ConfigError(f"--set {text!r}: expected key=value, e.g. --set privacy.epsilon=8.")
+        nested: Any = _value(value.strip())
+        for part in reversed(key.split(".")):
+            nested = {part.strip(): nested}
+        table = _merge(table, nested)
+    return typing.cast(dict[str, Any], _expand(table))
+
+
+def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    path = path.expanduser().resolve()
+    if path in seen:
+        raise ConfigError(
+            f"{path}: extends itself through {' -> '.join(p.name for p in (*seen, path))}; break the circle."
+        )
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"{path} does not exist; name an experiment file, or run without one for the default job."
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read as a text file ({error}); name a TOML experiment file.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}; correct that line.") from None
+    parent = table.pop("extends", None)
+    if parent is None:
+        return table
+    if not isinstance(parent, str):
+        raise ConfigError(f"{path}: extends = {parent!r}: expected the path of another experiment file.")
+    return _merge(_read(path.parent / parent, (*seen, path)), table)
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in top.items():
+        old = result.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        same = both and value.get("method", old.get("method")) == old.get("method")  # type: ignore[union-attr]
+        result[key] = _merge(typing.cast(dict[str, Any], old), value) if same else value
+    return result
+
+
+def _expand(value: Any) -> Any:
+    if isinstance(value, str):
+        return re.sub(r"\$\{(\w+)\}", _environment, value)
+    if isinstance(value, dict):
+        return {key: _expand(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item) for item in value]
+    return value
+
+
+def _environment(match: re.Match[str]) -> str:
+    name = match.group(1)
+    if name not in os.environ:
+        raise ConfigError(
+            f"the environment variable {name} is not set; set it to the folder that the experiment file means by ${{{name}}}."
+        )
+    return os.environ[name]
+
+
+def build(kind: type[O], table: Mapping[str, Any], *, at: str = "") -> O:
+    """Makes the options dataclass ``kind`` from a table.
+
+    Raises:
+        ConfigError: unknown key (with the nearest one), missing key, wrong type, or what the dataclass itself refuses.
+    """
+    fields = {field.name: field for field in dataclasses.fields(typing.cast(Any, kind)) if field.init}
+    for key in table:
+        if key not in fields:
+            raise ConfigError(
+                f"unknown key {_join(at, key)!r}{did_you_mean(key, fields)}; keys here: {', '.join(fields) or 'none'}."
+            )
+    hints = typing.get_type_hints(kind, include_extras=True)
+    values = {key: _convert(hints[key], value, _join(at, key)) for key, value in table.items()}
+    for name, field in fields.items():
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and name not in values:
+            raise ConfigError(
+                f"{_join(at, name)} is missing; set it ({field.metadata.get('help', 'see the documentation')})."
+            )
+    return kind(**values)
+
+
+def _join(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key
+
+
+def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one return a kind of type
+    origin = get_origin(hint)
+    if origin is typing.Annotated:
+        inner, *marks = get_args(hint)
+        choice = next((mark for mark in marks if isinstance(mark, Choice)), None)
+        return _choose(choice.registry, value, at) if choice else _convert(inner, value, at)
+    if origin in (Union, types.UnionType):
+        return _convert_union(get_args(hint), value, at)
+    if origin is typing.Literal:
+        if value not in get_args(hint):
+            known = [str(item) for item in get_args(hint)]
+            raise ConfigError(
+                f"{at} = {value!r} is not known{did_you_mean(value, known)}; choose one of {', '.join(known)}."
+            )
+        return value
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return build(typing.cast(type, hint), value, at=at)
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint is Path and isinstance(value, str):
+        return Path(value)
+    if origin is tuple and isinstance(value, list | tuple):
+        return _convert_tuple(get_args(hint), value, at)
+    if origin in (dict, Mapping) and isinstance(value, Mapping):
+        return {key: _convert(get_args(hint)[1], item, _join(at, key)) for key, item in value.items()}
+    expected = origin or hint
+    if expected is not Any and (not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool)):
+        raise ConfigError(f"{at} = {value!r}: expected {_describe(hint)}; correct its type.")
+    return value
+
+
+def _convert_union(members: tuple[Any, ...], value: Any, at: str) -> Any:
+    errors = []
+    for member in members:
+        if member is type(None):
+            if value is None:
+                return None
+            continue
+        try:
+            return _convert(member, value, at)
+        except ConfigError as error:
+            errors.append(error)
+    raise errors[0]
+
+
+def _convert_tuple(members: tuple[Any, ...], value: Sequence[Any], at: str) -> tuple[Any, ...]:
+    if len(members) == 2 and members[1] is Ellipsis:
+        return tuple(_convert(members[0], item, f"{at}[{index}]") for index, item in enumerate(value))
+    if len(members) != len(value):
+        raise ConfigError(f"{at} = {value!r}: expected {len(members)} values; give that many.")
+    return tuple(
+        _convert(member, item, f"{at}[{index}]")
+        for index, (member, item) in enumerate(zip(members, value, strict=True))
+    )
+
+
+def _choose(registry: Registry[Any], value: Any, at: str) -> Any:
+    table = {"method": value} if isinstance(value, str) else value
+    if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
+        raise ConfigError(
+            f"{at} = {value!r}: expected a table such as {{method = {registry.names()[0]!r}}}; choose among {', '.join(registry.names())}."
+        )
+    return build(registry.get(table["method"]), {key: item for key, item in table.items() if key != "method"}, at=at)
+
+
+def _describe(hint: Any) -> str:
+    names = {
+        float: "a number",
+        int: "a whole number",
+        str: "a text in quotes",
+        bool: "true or false",
+        Path: "a path in quotes",
+    }
+    if get_origin(hint) is tuple:
+        return "a list"
+    if get_origin(hint) in (dict, Mapping) or dataclasses.is_dataclass(hint):
+        return "a table"
+    return names.get(hint, str(hint))
+
+
+def dump(options: Any) -> dict[str, Any]:
+    """The table that `build` makes ``options`` from again; keys without a value are left out."""
+    table: dict[str, Any] = {}
+    if hasattr(type(options), "name") and isinstance(type(options).name, str):
+        table["method"] = type(options).name
+    for field in dataclasses.fields(options):
+        value = _plain(getattr(options, field.name))
+        if field.init and value is not None:
+            table[field.name] = value
+    return table
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dump(value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
+
+
+def to_toml(options: Any) -> str:
+    """The resolved options as TOML text."""
+    return tomli_w.dumps(dump(options))

@@ -1,0 +1,21 @@
+"""Shared fixtures: where real recordings are, and one thread so that figures repeat."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_root() -> Path:
+    """Folder of real recordings; absent outside this layout, and then the test is skipped, but never in CI."""
+    here = Path(__file__).resolve().parents[2] / "shared" / "data"
+    root = Path(os.environ.get("SORDINO_DATA", here))
+    if not root.is_dir():
+        reason = f"no recordings at {root}; set SORDINO_DATA to the folder that holds fsdd, nemo and librispeech-10"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return root
