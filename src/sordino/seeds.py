@@ -6,6 +6,7 @@ Nothing here protects anyone. Noise and cohorts that carry a guarantee come from
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from dataclasses import dataclass
 
@@ -39,8 +40,8 @@ class Seeds:
 
     def key(self) -> bytes:
         """32 bytes that stand for this place in the tree."""
-        text = "\x00".join((str(self.root), *self.path))
-        return hashlib.blake2b(text.encode(), digest_size=32, person=b"sordino seeds").digest()
+        text = json.dumps([self.root, *self.path], ensure_ascii=False)
+        return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=32, person=b"sordino seeds").digest()
 
     def integer(self) -> int:
         """A seed below 2**63 for libraries that take an integer."""
