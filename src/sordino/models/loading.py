@@ -1,0 +1,97 @@
+"""From options to a model, to a layout without weights, and from a trained model to a base folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from sordino.layout import ParameterLayout
+from sordino.models.adapters import add_lora, copy_tensors
+from sordino.models.connectors import Connector
+from sordino.models.decoders import Tokens, empty_decoder, load_decoder
+from sordino.models.encoders import empty_encoder, load_encoder
+from sordino.models.flat import trainable
+from sordino.models.frame_stack import FrameStack
+from sordino.models.options import ModelOptions
+from sordino.models.recipe import BaseSettings, Recipe
+from sordino.models.speech_llm import SpeechLLM
+
+__all__ = ["load_model", "model_shapes", "save_base"]
+
+
+def load_model(options: ModelOptions, *, seed: int = 0, device: str | torch.device = "cpu") -> SpeechLLM:
+    """Loads encoder and decoder, adds connector and adapters, and freezes the rest.
+
+    Args:
+        options: the ``[model]`` table.
+        seed: of what starts at random (adapters' A, a new connector). All clients must start from the same one, or
+            averaging them means nothing.
+        device: where the model runs.
+
+    Raises:
+        ConfigError: a model that is not there or does not fit, an unknown target, a window that does not fit.
+    """
+    recipe = Recipe.of(options)
+    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[options.dtype]
+    encoder = load_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack, dtype=dtype)
+    decoder = load_decoder(recipe.decoder, dtype=dtype)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        connector = _connect(encoder, recipe.connector, decoder)
+        _adapt(encoder, connector, decoder, options)
+    if recipe.connector_weights is not None:
+        copy_tensors(connector.state_dict(), recipe.connector_weights)
+    model = SpeechLLM(encoder, connector, decoder, tokens=Tokens.load(recipe.decoder), prompt=recipe.prompt)
+    return model.to(device) if torch.device(device) != torch.device("cpu") else model
+
+
+def model_shapes(options: ModelOptions) -> ParameterLayout:
+    """The layout that `load_model` would give, from configs alone: no weights are read or made.
+
+    Raises:
+        ConfigError: as `load_model`.
+    """
+    recipe = Recipe.of(options)
+    encoder = empty_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack)
+    decoder = empty_decoder(recipe.decoder)
+    with torch.device("meta"):
+        connector = _connect(encoder, recipe.connector, decoder)
+        _adapt(encoder, connector, decoder, options)
+    parts = nn.ModuleDict({"encoder": encoder, "connector": connector, "decoder": decoder})
+    return ParameterLayout.from_shapes((name, component, tensor.shape) for name, component, tensor in trainable(parts))
+
+
+def _connect(encoder: PreTrainedModel, connector: Connector, decoder: PreTrainedModel) -> FrameStack:
+    return FrameStack(connector, frame_width=encoder.config.d_model, token_width=decoder.config.hidden_size)
+
+
+def _adapt(encoder: PreTrainedModel, connector: nn.Module, decoder: PreTrainedModel, options: ModelOptions) -> None:
+    lora = options.lora
+    encoder_targets = lora.encoder_targets if options.train_encoder else ()
+    add_lora(encoder, component="encoder", targets=encoder_targets, options=lora)
+    connector.requires_grad_(options.train_connector)
+    add_lora(decoder, component="decoder", targets=lora.decoder_targets, options=lora)
+
+
+def save_base(model: SpeechLLM, folder: Path, *, connector: Connector, dtype: torch.dtype = torch.float16) -> None:
+    """Writes a model without adapters as a folder that ``model.base`` can name.
+
+    Args:
+        model: trained in full; moved to ``dtype``, so it is of no use afterwards.
+        folder: made if absent.
+        connector: the options its connector was made with.
+        dtype: number format of the files; they are loaded as ``model.dtype`` says.
+    """
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, name in ((model.encoder, "encoder"), (model.decoder, "decoder")):
+        nn.Module.to(part, dtype)
+        part.save_pretrained(folder / name)
+    model.tokens.tokenizer.save_pretrained(str(folder / "decoder"))
+    weights = {name: tensor.detach().to(dtype).cpu() for name, tensor in model.connector.state_dict().items()}
+    save_file(weights, folder / "connector.safetensors", {"format": "pt"})
+    BaseSettings(window_s=model.window_s, prompt=model.prompt, connector=connector).write(folder)

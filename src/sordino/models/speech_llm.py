@@ -1,0 +1,188 @@
+"""The speech-LLM: ``y = D([connector(E(x)); embeddings(prompt); embeddings(transcript)])``.
+
+Source: component-aware differential privacy for federated speech-LLMs (arXiv 2609.11762), section on the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from transformers import PreTrainedModel
+
+from sordino.errors import DataError
+from sordino.layout import ParameterLayout
+from sordino.models.adapters import save_adapter
+from sordino.models.decoders import IGNORED, Tokens
+from sordino.models.encoders import POSITIONS_PER_S
+from sordino.models.flat import FlatParameters, trainable
+from sordino.models.frame_stack import FrameStack
+from sordino.models.generation import MAX_TOKENS_PER_S, Transcription, greedy, repetitions
+
+__all__ = ["SpeechLLM"]
+
+
+class SpeechLLM(nn.Module):
+    """Encoder, connector and decoder as one model that is trained on transcripts and writes them.
+
+    What is trained is what requires a gradient when the model is made. Every clip fills the same window, so audio and
+    prompt take the same number of positions in every sequence; transcripts are padded on the right, where a causal
+    decoder never looks, and so no clip's result depends on the others in its batch.
+
+    Args:
+        encoder: a Whisper encoder.
+        connector: projects stacked frames to the decoder's width.
+        decoder: a causal language model of Llama's type.
+        tokens: the decoder's tokenizer.
+        prompt: text between audio and transcript; may be empty.
+
+    Attributes:
+        flat: the trainable tensors as one vector.
+        num_mels: mel bands of the features.
+        window_s: seconds of audio in the features.
+    """
+
+    def __init__(
+        self, encoder: PreTrainedModel, connector: FrameStack, decoder: PreTrainedModel, *, tokens: Tokens, prompt: str
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.connector = connector
+        self.decoder = decoder
+        self.tokens = tokens
+        self.prompt = prompt
+        self.num_mels: int = encoder.config.num_mel_bins
+        self.num_frames: int = 2 * encoder.config.max_source_positions
+        self.window_s: float = encoder.config.max_source_positions / POSITIONS_PER_S
+        self._prompt_ids: torch.Tensor
+        self.register_buffer("_prompt_ids", torch.tensor(tokens.encode(prompt), dtype=torch.int64), persistent=False)
+        self._encoder_learns = any(tensor.requires_grad for tensor in encoder.parameters())
+        self.flat = FlatParameters(trainable(self))
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Where each trainable tensor lies in ``flat.values``."""
+        return self.flat.layout
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.flat = FlatParameters(trainable(self))
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets all gradients to zero; they stay views of ``flat.gradient`` whatever ``set_to_none`` says."""
+        super().zero_grad(set_to_none)
+        self.flat.attach()
+
+    def encode(self, features: torch.Tensor) -> torch.Tensor:
+        """Runs the encoder; without gradients if nothing in it is trained.
+
+        Shape:
+            features: float32 [batch, num_mels, num_frames], log-mel of one window, 100 frames a second.
+            returns: float32 [batch, positions, frame width], 50 positions a second.
+
+        Raises:
+            DataError: features of another window or number of mel bands.
+        """
+        expected = (self.num_mels, self.num_frames)
+        if features.shape[1:] != expected:
+            raise DataError(
+                f"features have shape {tuple(features.shape)}; expected [batch, {expected[0]}, {expected[1]}], "
+                f"which is {self.window_s:g} s; compute them with LogMel({self.num_mels}, {self.window_s:g})."
+            )
+        inputs = features.to(self.flat.values.device, self.encoder.dtype)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self._encoder_learns):
+            frames: torch.Tensor = self.encoder(inputs).last_hidden_state
+        return frames.float()
+
+    def prefix(self, features: torch.Tensor) -> torch.Tensor:
+        """Audio and prompt as the decoder sees them.
+
+        Shape:
+            features: as in `encode`.
+            returns: decoder's dtype [batch, positions / stack + prompt tokens, token width].
+        """
+        audio: torch.Tensor = self.connector(self.encode(features)).to(self.decoder.dtype)
+        prompt = self._embed(self._prompt_ids).expand(len(audio), -1, -1)
+        return torch.cat([audio, prompt], dim=1)
+
+    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
+        embedded: torch.Tensor = self.decoder.get_input_embeddings()(ids)
+        return embedded
+
+    def logits(self, features: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """Scores of the token after each transcript position, the first being the one after the prompt.
+
+        Shape:
+            features: as in `encode`.
+            inputs: int64 [batch, tokens], transcripts padded on the right.
+            returns: float32 [batch, tokens + 1, vocabulary].
+        """
+        sequence = torch.cat([self.prefix(features), self._embed(inputs)], dim=1)
+        scores: torch.Tensor = self.decoder(
+            inputs_embeds=sequence, use_cache=False, logits_to_keep=inputs.shape[1] + 1
+        ).logits
+        return scores.float()
+
+    def token_losses(self, features: torch.Tensor, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Cross-entropy of every transcript token and of one end a clip.
+
+        Returns:
+            losses: float32 [batch, longest + 1], zero after a clip's end.
+            counts: int64 [batch], tokens of each clip, its end included.
+        """
+        inputs, labels = (ids.to(self.flat.values.device) for ids in self.tokens.batch(texts))
+        scores = self.logits(features, inputs)
+        losses = F.cross_entropy(scores.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
+        return losses, (labels != IGNORED).sum(dim=1)
+
+    def loss(self, features: torch.Tensor, texts: Sequence[str]) -> torch.Tensor:
+        """Mean cross-entropy over all transcript tokens and one end a clip; audio and prompt are not predicted.
+
+        Shape:
+            features: float32 [batch, num_mels, num_frames].
+            returns: float32 scalar.
+
+        Raises:
+            DataError: features of another window, or as many texts as there are not clips.
+        """
+        if len(texts) != len(features) or not texts:
+            raise DataError(
+                f"{len(features)} clips came with {len(texts)} transcripts; give one for each, at least one."
+            )
+        if torch.is_grad_enabled():
+            self.flat.attach()
+        losses, counts = self.token_losses(features, texts)
+        return losses.sum() / counts.sum()
+
+    @torch.no_grad()
+    def transcribe(self, features: torch.Tensor, *, max_tokens: int | None = None) -> list[Transcription]:
+        """Writes what is said in each clip, by greedy decoding.
+
+        Args:
+            features: float32 [batch, num_mels, num_frames].
+            max_tokens: bound on each transcript; 25 a second of window if not given.
+
+        Raises:
+            DataError: features of another window.
+        """
+        bound = math.ceil(MAX_TOKENS_PER_S * self.window_s) if max_tokens is None else max_tokens
+        was_training = self.training
+        self.eval()
+        try:
+            rows = greedy(self.decoder, self.prefix(features), end=self.tokens.end, max_tokens=bound)
+        finally:
+            self.train(was_training)
+        return [
+            Transcription(self.tokens.decode(ids), ended, repeats=0 if ended else repetitions(ids))
+            for ids, ended in rows
+        ]
+
+    def save(self, folder: Path) -> None:
+        """Writes adapters and connector, see `sordino.models.save_adapter`."""
+        save_adapter(self, folder)
