@@ -71,7 +71,11 @@ def test_another_process_with_another_hash_seed_draws_the_same() -> None:
     program = "from sordino.seeds import Seeds; print(Seeds(42).at('round', 7, 'ü').integer())"
     outputs = {
         subprocess.run(
-            [sys.executable, "-c", program], env={"PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            env={"PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
         for hash_seed in ("1", "2")
     }
