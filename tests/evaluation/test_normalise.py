@@ -53,6 +53,7 @@ def test_spelling(text: str, language: str, expected: str) -> None:
 @settings(max_examples=500)
 @given(text=st.one_of(st.text(st.characters(codec=None)), AWKWARD), language=LANGUAGES)
 @example(text="i\u0327\u0307", language="en")
+@example(text="İ\u0307", language="en")
 @example(text="l' l' 'a", language="fr")
 def test_twice_is_once(text: str, language: str) -> None:
     once = normalise(text, language)

@@ -44,5 +44,5 @@ def normalise(text: str, language: str = "") -> str:
 def _lower(text: str, language: str) -> str:
     if language in ("tr", "az"):
         text = text.replace("İ", "i").replace("I", "ı")
-    # Elsewhere str.lower makes "i" and a combining dot of "İ"; the dot is no part of any transcript.
-    return unicodedata.normalize("NFC", text.lower().replace("i\u0307", "i"))
+    # Elsewhere str.lower makes "i" and a combining dot of "İ"; an "i" has its dot already.
+    return unicodedata.normalize("NFC", re.sub("i\u0307+", "i", text.lower()))
