@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -13,7 +13,7 @@ __all__ = ["at_least", "did_you_mean", "finite", "fraction", "one_of", "positive
 
 def finite(name: str, value: float) -> float:
     """Raises ConfigError unless ``value`` is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise ConfigError(f"{name} = {value!r}: expected a finite number; set {name} to one.")
     return value
 
