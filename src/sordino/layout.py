@@ -61,7 +61,7 @@ class Group:
 
 
 def _layer(name: str) -> str:
-    match = re.match(r"(.*?\.?(?:layers|layer|h|blocks)\.\d+)\.", name)
+    match = re.match(r"((?:.*?\.)?(?:layers|layer|h|blocks)\.\d+)\.", name)
     return match.group(1) if match else name.rsplit(".", 1)[0]
 
 
