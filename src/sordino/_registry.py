@@ -38,7 +38,8 @@ class Registry(Generic[T]):
 
         def add(member: C) -> C:
             known = self._members.get(name)
-            if known is not None and known.__qualname__ != member.__qualname__:
+            # The same class again is a module imported anew; one of the same name elsewhere is another class.
+            if known is not None and (known.__module__, known.__qualname__) != (member.__module__, member.__qualname__):
                 raise ConfigError(
                     f"{self.kind} {name!r} is already taken by {known.__module__}; register {member.__module__} under another name."
                 )
@@ -67,9 +68,10 @@ class Registry(Generic[T]):
 
     def _all(self) -> Mapping[str, type[Any]]:
         if self._package is not None:
-            package, self._package = importlib.import_module(self._package), None
+            package = importlib.import_module(self._package)
             for module in pkgutil.iter_modules(package.__path__):
                 importlib.import_module(f"{package.__name__}.{module.name}")
+            self._package = None
         return self._members
 
 
