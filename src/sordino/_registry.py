@@ -1,7 +1,7 @@
 """Named families of interchangeable classes: allocations, cohorts, connectors, corpora, methods.
 
-A family is a `Registry`; a member is one class in one file. The class's dataclass fields are its options, so that config
-keys, help texts and documentation come from one place.
+A family is a `Registry`; a member is one class in one file. The class's dataclass fields are its options, so that
+config keys, help texts and documentation come from one place.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Registry(Generic[T]):
             # The same class again is a module imported anew; one of the same name elsewhere is another class.
             if known is not None and (known.__module__, known.__qualname__) != (member.__module__, member.__qualname__):
                 raise ConfigError(
-                    f"{self.kind} {name!r} is already taken by {known.__module__}; register {member.__module__} under another name."
+                    f"{self.kind} {name!r} is already taken by {known.__module__}; register {member.__module__} under "
+                    "another name."
                 )
             member.name = name  # type: ignore[attr-defined]
             self._members[name] = member
@@ -62,7 +63,8 @@ class Registry(Generic[T]):
         if name not in members:
             known = ", ".join(sorted(members))
             raise ConfigError(
-                f"{self.kind} {name!r} is not known{did_you_mean(name, members)}; choose one of {known}, or name the module that has it under plugins."
+                f"{self.kind} {name!r} is not known{did_you_mean(name, members)}; choose one of {known}, or name "
+                "the module that has it under plugins."
             )
         return members[name]
 

@@ -117,7 +117,7 @@ def _environment(match: re.Match[str]) -> str:
     name = match.group(1)
     if name not in os.environ:
         raise ConfigError(
-            f"the environment variable {name} is not set; set it to the folder that the experiment file means by ${{{name}}}."
+            f"the environment variable {name} is not set; set it to what the experiment file means by ${{{name}}}."
         )
     return os.environ[name]
 
@@ -209,7 +209,8 @@ def _choose(registry: Registry[Any], value: Any, at: str) -> Any:
     table = {"method": value} if isinstance(value, str) else value
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
         raise ConfigError(
-            f"{at} = {value!r}: expected a table such as {{method = {registry.names()[0]!r}}}; choose among {', '.join(registry.names())}."
+            f"{at} = {value!r}: expected a table such as {{method = {registry.names()[0]!r}}}; choose among "
+            f"{', '.join(registry.names())}."
         )
     return build(registry.get(table["method"]), {key: item for key, item in table.items() if key != "method"}, at=at)
 

@@ -1,7 +1,7 @@
 """Where each trainable tensor lies in the one flat vector that clients send.
 
-Models make a layout, privacy reads it, and neither needs to know the other. An update is one float32 vector; a tensor, a
-group of tensors and a component are slices of it.
+Models make a layout, privacy reads it, and neither needs to know the other. An update is one float32 vector; a tensor,
+a group of tensors and a component are slices of it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class ParameterLayout:
         for slot in self.slots:
             if slot.start != end or slot.size != math.prod(slot.shape):
                 raise ConfigError(
-                    f"slot {slot.name!r} covers {slot.start}:{slot.stop}; expected {end}:{end + math.prod(slot.shape)} for shape {slot.shape}."
+                    f"slot {slot.name!r} covers {slot.start}:{slot.stop}; expected {end}:{end + math.prod(slot.shape)} "
+                    f"for shape {slot.shape}."
                 )
             end = slot.stop
         if len({slot.name for slot in self.slots}) != len(self.slots):
