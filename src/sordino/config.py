@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
+import sys
 import tomllib
 import types
 import typing
@@ -44,7 +45,8 @@ def option(help_text: str, default: Any = dataclasses.MISSING, *, factory: Any =
 def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """Reads an experiment file, its ``extends`` ancestors and ``--set`` overrides into one table.
 
-    A table of the child is merged into the parent's, except one that names another ``method``: that replaces it.
+    A table of the child is merged into the parent's, except one that names another ``method``: that replaces it. A
+    method's name stands for a table of that method.
     ``${NAME}`` in a string is replaced by the environment variable.
 
     Raises:
@@ -71,6 +73,8 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if seen:
+            raise ConfigError(f"{path} does not exist, but {seen[-1]} extends it; correct that path.") from None
         raise ConfigError(
             f"{path} does not exist; name an experiment file, or run without one for the default job."
         ) from None
@@ -88,15 +92,18 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        table = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
+    return table["value"] if len(table) == 1 else text
 
 
 def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in top.items():
         old = result.get(key)
+        if isinstance(old, str) and isinstance(value, dict):
+            old = {"method": old}  # a method without options is written as its name
         both = isinstance(old, dict) and isinstance(value, dict)
         same = both and value.get("method", old.get("method")) == old.get("method")  # type: ignore[union-attr]
         result[key] = _merge(typing.cast(dict[str, Any], old), value) if same else value
@@ -166,7 +173,7 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
         return value
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return build(typing.cast(type, hint), value, at=at)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         return float(value)
     if hint is Path and isinstance(value, str):
         return Path(value)
@@ -233,9 +240,11 @@ def _describe(hint: Any) -> str:
 def dump(options: Any) -> dict[str, Any]:
     """The table that `build` makes ``options`` from again; keys without a value are left out."""
     table: dict[str, Any] = {}
-    if hasattr(type(options), "name") and isinstance(type(options).name, str):
-        table["method"] = type(options).name
-    for field in dataclasses.fields(options):
+    fields = dataclasses.fields(options)
+    method = getattr(type(options), "name", None)
+    if isinstance(method, str) and "name" not in {field.name for field in fields}:
+        table["method"] = method
+    for field in fields:
         value = _plain(getattr(options, field.name))
         if field.init and value is not None:
             table[field.name] = value
