@@ -1,0 +1,78 @@
+"""Guarantees: how updates are bounded, noised, released and paid for.
+
+Names and options are here without torch; the plan and its types are imported when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sordino.privacy.allocations import ALLOCATIONS, Allocation, AllocationState, ClipBounds, ReleasedNorms
+from sordino.privacy.cohort import COHORTS, CohortSampler, FixedSize, Poisson
+from sordino.privacy.events import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
+from sordino.privacy.noise import NoiseSource
+from sordino.privacy.options import PrivacyOptions
+
+if TYPE_CHECKING:
+    from sordino.privacy.accounting import Epsilon, epsilon, guaranteed
+    from sordino.privacy.calibration import affordable_rounds, noise_multiplier_for
+    from sordino.privacy.clipping import Clipper
+    from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
+    from sordino.privacy.plan import Mechanism, NonPrivate, Plan, PrivacyPlan
+    from sordino.privacy.statement import Statement, statement, statement_of_run
+    from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
+
+_LATER = {
+    "accounting": ("Epsilon", "epsilon", "guaranteed"),
+    "calibration": ("affordable_rounds", "noise_multiplier_for"),
+    "clipping": ("Clipper",),
+    "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
+    "plan": ("Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
+    "statement": ("Statement", "statement", "statement_of_run"),
+    "updates": ("ClippedSum", "ClippedUpdate", "Released", "Update"),
+}
+
+__all__ = [
+    "ALLOCATIONS",
+    "COHORTS",
+    "Allocation",
+    "AllocationState",
+    "ClipBounds",
+    "ClippedSum",
+    "ClippedUpdate",
+    "Clipper",
+    "CohortSampler",
+    "Epsilon",
+    "Event",
+    "FixedSize",
+    "FixedSizeGaussian",
+    "Ledger",
+    "Mechanism",
+    "NoiseSource",
+    "NonPrivate",
+    "PlainRelease",
+    "Plan",
+    "Poisson",
+    "PoissonGaussian",
+    "PrivacyOptions",
+    "PrivacyPlan",
+    "Receipt",
+    "Released",
+    "ReleasedNorms",
+    "Statement",
+    "Terms",
+    "Update",
+    "affordable_rounds",
+    "epsilon",
+    "guaranteed",
+    "noise_multiplier_for",
+    "read_ledger",
+    "statement",
+    "statement_of_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,185 @@
+"""What a list of events counts for: epsilon at a given delta under two accountants of dp_accounting.
+
+RDP composes Renyi divergences and is always fast; PLD composes privacy loss distributions and is the tighter one. A
+figure that an accountant cannot give is None with the reason, never a guess.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
+
+from sordino._check import at_least, fraction
+from sordino.errors import ConfigError
+from sordino.privacy.events import Event, FixedSizeGaussian, GaussianEvent, PlainRelease, PoissonGaussian
+
+__all__ = ["Accountant", "Epsilon", "epsilon", "guaranteed"]
+
+Accountant: TypeAlias = Literal["pld", "rdp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Epsilon:
+    """A figure of one accountant.
+
+    Attributes:
+        value: epsilon; infinity where something was released without noise; None where there is no figure.
+        reason: why there is none.
+    """
+
+    value: float | None
+    reason: str = ""
+
+
+def guaranteed(events: Sequence[Event], *, delta: float, multiplicity: int = 1) -> Epsilon:
+    """The figure that a budget is held to: PLD's, which is the tighter one, or RDP's where PLD has none."""
+    figure = epsilon(events, delta=delta, accountant="pld", multiplicity=multiplicity)
+    if figure.value is None:
+        figure = epsilon(events, delta=delta, accountant="rdp", multiplicity=multiplicity)
+    return figure
+
+
+def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", multiplicity: int = 1) -> Epsilon:
+    """Epsilon of all events together.
+
+    Args:
+        events: what was released, in any order.
+        delta: probability in (0, 1) with which the bound may fail.
+        accountant: ``"pld"`` or ``"rdp"``.
+        multiplicity: m, how many clients the protected unit may own: 1 for the client itself.
+
+    | events | epsilon |
+    |---|---|
+    | none | 0 |
+    | a plain release, or noise multiplier 0 | infinity |
+    | Poisson and fixed-size ones mixed | None: their adjacencies differ |
+
+    Raises:
+        ConfigError: delta outside (0, 1), multiplicity below 1, or an unknown accountant.
+    """
+    fraction("delta", delta)
+    at_least("multiplicity", multiplicity, 1)
+    if accountant not in ("pld", "rdp"):
+        raise ConfigError(f"privacy.accountant = {accountant!r}: expected 'pld' or 'rdp'; choose one.")
+    counts = Counter(events)
+    if not counts:
+        return Epsilon(0.0)
+    if any(isinstance(event, PlainRelease) or getattr(event, "noise_multiplier", 1) == 0 for event in counts):
+        return Epsilon(math.inf)
+    if len({event.adjacency for event in counts}) > 1:
+        return Epsilon(None, "events with different adjacencies cannot be composed")
+    figure = _pld if accountant == "pld" else _rdp
+    return figure(tuple(sorted(counts.items(), key=repr)), delta, multiplicity)
+
+
+@lru_cache(maxsize=4096)
+def _pld(counts: tuple[tuple[GaussianEvent, int], ...], delta: float, multiplicity: int) -> Epsilon:
+    total = None
+    interval = max(_interval(event, multiplicity) for event, _ in counts)
+    for event, count in counts:
+        if isinstance(event, FixedSizeGaussian) and multiplicity == 1 and event.size < event.population:
+            return Epsilon(None, "sampling without replacement has no privacy loss distribution in dp_accounting")
+        loss = _loss(event, multiplicity, interval)
+        loss = loss.self_compose(count) if count > 1 else loss
+        total = loss if total is None else total.compose(loss)
+    assert total is not None  # noqa: S101 - counts is never empty
+    return Epsilon(float(total.get_epsilon_for_delta(delta)))
+
+
+def _interval(event: GaussianEvent, multiplicity: int) -> float:
+    """Width of the loss grid. Coarser is faster and still an upper bound: +0.0003 at epsilon 65."""
+    return 1e-3 if multiplicity == 1 and event.noise_multiplier >= 0.4 else 1e-2
+
+
+@lru_cache(maxsize=64)
+def _loss(event: GaussianEvent, multiplicity: int, interval: float) -> Any:
+    """Privacy loss distribution of one round."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    if isinstance(event, FixedSizeGaussian):
+        return pld.from_gaussian_mechanism(
+            _replace_one(event, multiplicity), value_discretization_interval=interval, use_connect_dots=True
+        )
+    if isinstance(event, PoissonGaussian) and multiplicity > 1:
+        return pld.from_mixture_gaussian_mechanism(
+            event.noise_multiplier,
+            sensitivities=list(range(multiplicity + 1)),
+            sampling_probs=list(event.draws(multiplicity)),
+            value_discretization_interval=interval,
+        )
+    rate = event.rate if isinstance(event, PoissonGaussian) else 1.0
+    return pld.from_gaussian_mechanism(
+        event.noise_multiplier, sampling_prob=rate, value_discretization_interval=interval, use_connect_dots=True
+    )
+
+
+def _replace_one(event: FixedSizeGaussian, multiplicity: int) -> float:
+    """Noise multiplier that the replacement of one unit sees: each of its clients moves the sum by up to 2C."""
+    return event.noise_multiplier / (2 * min(multiplicity, event.size))
+
+
+@lru_cache(maxsize=4096)
+def _rdp(counts: tuple[tuple[GaussianEvent, int], ...], delta: float, multiplicity: int) -> Epsilon:
+    from dp_accounting import rdp
+
+    poisson = any(isinstance(event, PoissonGaussian) for event, _ in counts)
+    if poisson and multiplicity > 1:
+        return Epsilon(None, "mixtures of Gaussians have no Renyi divergence in dp_accounting")
+    orders = _orders(min(event.noise_multiplier for event, _ in counts))
+    figures = []
+    for amplified in (True, False):
+        accountant = rdp.RdpAccountant(orders, _relation(poisson=poisson))
+        with _quiet():
+            for event, count in counts:
+                accountant.compose(_dp_event(event, multiplicity, amplified=amplified), count)
+            figures.append(float(accountant.get_epsilon(delta)))
+    return Epsilon(min(figures))
+
+
+def _relation(*, poisson: bool) -> Any:
+    import dp_accounting
+
+    relation = dp_accounting.NeighboringRelation
+    return relation.ADD_OR_REMOVE_ONE if poisson else relation.REPLACE_ONE
+
+
+def _dp_event(event: GaussianEvent, multiplicity: int, *, amplified: bool) -> Any:
+    """The event for dp_accounting, with or without what random sampling earns: both are valid, the smaller counts."""
+    import dp_accounting
+
+    if isinstance(event, FixedSizeGaussian):
+        gaussian = dp_accounting.GaussianDpEvent(_replace_one(event, multiplicity))
+        sampled = amplified and multiplicity == 1 and event.size < event.population
+        return (
+            dp_accounting.SampledWithoutReplacementDpEvent(event.population, event.size, gaussian)
+            if sampled
+            else gaussian
+        )
+    gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
+    if isinstance(event, PoissonGaussian) and event.rate < 1 and amplified:
+        return dp_accounting.PoissonSampledDpEvent(event.rate, gaussian)
+    return gaussian
+
+
+def _orders(noise_multiplier: float) -> list[float]:
+    """Renyi orders. With little noise the best one lies just above 1; there the default grid is up to 34 % loose."""
+    near_one = [1 + 10 ** (exponent / 20) for exponent in range(-60, 0)] if noise_multiplier < 0.6 else []
+    return [*near_one, *(1 + step / 10 for step in range(1, 100)), *range(11, 64), 80, 128, 256, 512, 1024]
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences dp_accounting's note on each order whose series did not converge: such an order is left out, soundly."""
+    logger = logging.getLogger("absl")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

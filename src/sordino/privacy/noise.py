@@ -1,0 +1,72 @@
+"""Randomness that carries a guarantee: Gaussian noise and cohort draws from a cryptographic generator.
+
+The generator is ChaCha20 in counter mode. Its key comes from the operating system and is forgotten after use, unless
+the run is a seeded simulation: then it comes from the seed, anybody who knows the seed can subtract the noise, and
+every report says so. Samples are float32 roundings of float64 Box-Muller normals: like all floating-point
+implementations of the Gaussian mechanism they approximate the real-valued noise that accounting assumes.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+
+from sordino.seeds import Seeds
+
+__all__ = ["NoiseSource", "Stream"]
+
+_CHUNK = 1 << 19  # pairs of normals made at once: bounds the temporaries at about 30 MB
+
+
+class Stream:
+    """An endless sequence of cryptographically strong random numbers under one key."""
+
+    def __init__(self, key: bytes) -> None:
+        self._encryptor = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def uniform(self, size: int) -> npt.NDArray[np.float64]:
+        """``size`` independent numbers in [0, 1), multiples of 2**-53."""
+        words = np.frombuffer(self._encryptor.update(bytes(8 * size)), np.uint64)
+        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def normal(self, size: int) -> npt.NDArray[np.float32]:
+        """``size`` independent standard normal numbers.
+
+        Box-Muller: ``sqrt(-2 ln u) cos(2 pi v)`` and the same with sin, for u in (0, 1] and v in [0, 1).
+
+        Shape:
+            result: float32 [size]
+        """
+        result = np.empty(size + size % 2, np.float32)
+        for start in range(0, len(result), 2 * _CHUNK):
+            part = result[start : start + 2 * _CHUNK]
+            pairs = len(part) // 2
+            radius = np.sqrt(-2.0 * np.log(self.uniform(pairs) + 2.0**-53))
+            angle = (2.0 * np.pi) * self.uniform(pairs)
+            part[:pairs] = radius * np.cos(angle)
+            part[pairs:] = radius * np.sin(angle)
+        return result[:size]
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSource:
+    """Where keys come from: the operating system, or a seed in a simulation.
+
+    Args:
+        seeds: None for real use. With seeds, the same place gives the same stream.
+    """
+
+    seeds: Seeds | None = None
+
+    @property
+    def seeded(self) -> bool:
+        """Whether somebody who knows the seed can repeat the draws, which voids the guarantee."""
+        return self.seeds is not None
+
+    def stream(self, *place: str | int) -> Stream:
+        """A fresh stream; ``place`` names its use and decides its key only when seeded."""
+        return Stream(self.seeds.at(*place).key() if self.seeds is not None else secrets.token_bytes(32))

@@ -1,0 +1,285 @@
+"""Everything that a guarantee depends on, in one frozen value, and the only door to the outside.
+
+``clip`` bounds what one client contributes, ``ClippedSum`` adds up, ``release`` adds noise and divides by the expected
+cohort. A release needs a receipt, and only the ledger makes receipts, so that nothing leaves unpaid.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol, Self
+
+import torch
+
+from sordino._check import at_least, positive
+from sordino._faults import fault_point
+from sordino.errors import ConfigError, PrivacyError
+from sordino.layout import ParameterLayout
+from sordino.privacy.allocations import Allocation, AllocationState, ClipBounds, ReleasedNorms
+from sordino.privacy.allocations.flat import Flat
+from sordino.privacy.clipping import Clipper, block_norm
+from sordino.privacy.cohort import CohortSampler
+from sordino.privacy.events import Event, GaussianEvent, PlainRelease
+from sordino.privacy.ledger import Receipt
+from sordino.privacy.noise import NoiseSource, Stream
+from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
+
+__all__ = ["Mechanism", "NonPrivate", "Plan", "PrivacyPlan"]
+
+
+class Mechanism(Protocol):
+    """Whatever releases something: it can say what a release costs, and takes a receipt for it."""
+
+    def event(self) -> Event:
+        """What one release costs."""
+        ...
+
+    def release(
+        self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
+    ) -> Released:
+        """The released value."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """What the private and the non-private plan share: layout, cohort, population and the divisor n = qK.
+
+    Args:
+        layout: the tensors of an update.
+        cohort: how a round's clients are drawn.
+        population: K, the declared number of clients: a public constant.
+    """
+
+    layout: ParameterLayout
+    cohort: CohortSampler
+    population: int
+
+    def __post_init__(self) -> None:
+        at_least("privacy.population", self.population, 1)
+        if not self.layout.size:
+            raise ConfigError(
+                "the model has no trainable tensor: expected adapters or a connector; train some part of it."
+            )
+
+    @property
+    def expected_cohort(self) -> float:
+        """The divisor n = qK, by which every sum is divided, however many clients came."""
+        return self.cohort.expected(self.population)
+
+    @property
+    @abstractmethod
+    def clipper(self) -> Clipper:
+        """What clients get of the plan."""
+
+    @abstractmethod
+    def event(self) -> Event:
+        """What one round costs."""
+
+    @property
+    @abstractmethod
+    def noise_stds(self) -> tuple[float, ...]:
+        """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
+
+    def clip(self, update: Update) -> ClippedUpdate:
+        """Bounds one client's update."""
+        return _Clipped(*self.clipper.clip(update.values), digest=self.layout.digest)
+
+    def receive(self, values: torch.Tensor, *, digest: str) -> ClippedUpdate:
+        """Takes an update that came over a wire: checks what it belongs to and clips it again.
+
+        Raises:
+            PrivacyError: another layout or shape.
+        """
+        if digest != self.layout.digest:
+            raise PrivacyError(
+                f"an update for layout {digest} arrived: expected {self.layout.digest}; give client and server the same "
+                "model and adapter settings."
+            )
+        return self.clip(Update(values))
+
+    def empty_sum(self) -> ClippedSum:
+        """A sum of no updates."""
+        return _Sum(torch.zeros(self.layout.size, dtype=torch.float64), self.layout.digest)
+
+    def release(
+        self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
+    ) -> Released:
+        """``(sum + noise) / n``: the only way out.
+
+        Args:
+            total: sum of clipped updates; an empty one gives noise only.
+            receipt: proof that the ledger holds this round's event.
+            noise: where the noise comes from.
+            place: names this release among others of a seeded simulation.
+
+        Raises:
+            PrivacyError: a receipt for another event or used before, or a sum of another layout.
+        """
+        if not isinstance(total, _Sum) or total.digest != self.layout.digest:
+            raise PrivacyError("the sum belongs to another layout than the plan; start it with plan.empty_sum().")
+        receipt.spend(self.event())
+        fault_point("release.before")
+        stream = noise.stream("noise", *place)
+        for block, std in zip(self.clipper.bounds.blocks, self.noise_stds, strict=True):
+            for start, stop in block.slices if std > 0 else ():
+                _add_noise(total.values[start:stop], std, stream)
+        n = self.expected_cohort
+        mean = total.values.div_(n).float()
+        norms = ReleasedNorms(
+            norm_squared=tuple(block_norm(mean, block) ** 2 for block in self.clipper.bounds.blocks),
+            noise_std=tuple(std / n for std in self.noise_stds),
+            size=tuple(block.size for block in self.clipper.bounds.blocks),
+        )
+        fault_point("release.after")
+        return _Noisy(mean, norms)
+
+    def after(self, norms: ReleasedNorms) -> Self:  # noqa: ARG002
+        """The plan for the next round."""
+        return self
+
+
+@dataclass(frozen=True)
+class PrivacyPlan(Plan):
+    """Clipped sums with Gaussian noise.
+
+    Formal guarantee: one round's release is ``event()``-private for adding or removing one client (Poisson), or replacing
+    one (fixed size), whatever the allocation; T rounds compose in the ledger. The state of the allocation is part of the
+    plan and comes from released values, so adapting it costs nothing.
+
+    Args:
+        allocation: how C is divided over blocks.
+        clip_norm: C, the L2 bound of one client's update.
+        noise_multiplier: z; the noise on the sum has standard deviation z C on every coordinate.
+        state: what the allocation learned so far.
+
+    Raises:
+        ConfigError: C not positive, or infinite with z > 0 (the noise would be infinite).
+    """
+
+    allocation: Allocation = field(default_factory=Flat)
+    clip_norm: float = 1.0
+    noise_multiplier: float = 1.0
+    state: AllocationState = field(default_factory=AllocationState)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least("privacy.noise_multiplier", self.noise_multiplier, 0)
+        if math.isinf(self.clip_norm) and self.noise_multiplier > 0:
+            raise ConfigError(
+                f"privacy.clip_norm = inf with noise_multiplier = {self.noise_multiplier}: expected a finite clip norm, "
+                'since the noise is a multiple of it; set one, or privacy.mechanism = "none".'
+            )
+        if not math.isinf(self.clip_norm):
+            positive("privacy.clip_norm", self.clip_norm)
+
+    @cached_property
+    def bounds(self) -> ClipBounds:
+        """C_b for each block, in this round."""
+        if math.isinf(self.clip_norm):
+            blocks = self.allocation.blocks(self.layout)
+            return ClipBounds(blocks, (math.inf,) * len(blocks))
+        return self.allocation.bounds(self.layout, self.state, self.clip_norm)
+
+    @cached_property
+    def clipper(self) -> Clipper:
+        """The bounds of this round."""
+        return Clipper(self.bounds, self.layout.size, self.layout.digest)
+
+    @cached_property
+    def noise_stds(self) -> tuple[float, ...]:
+        """The same z C for every block; 0 for a block whose bound is 0, whose sum is the constant 0; 0 when z = 0."""
+        if self.noise_multiplier == 0:
+            return (0.0,) * len(self.bounds.norms)
+        return tuple(self.noise_multiplier * self.clip_norm if norm > 0 else 0.0 for norm in self.bounds.norms)
+
+    def event(self) -> GaussianEvent:
+        """The cohort's event with z."""
+        return self.cohort.event(self.noise_multiplier, population=self.population)
+
+    def after(self, norms: ReleasedNorms) -> Self:
+        """The plan whose allocation has seen the release."""
+        return replace(self, state=self.allocation.observe(self.state, norms))
+
+    def effective_multipliers(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
+        """z_eff by component and by pool: ``(sum_b C_b**2 / s_b**2)**(-1/2)`` over the blocks that touch it.
+
+        Under isotropic noise that is ``z / sqrt(share)``. It would be the noise multiplier against somebody who sees this
+        part of the updates alone, if everything else that the person sent were public; it is no guarantee.
+        """
+        blocks = self.bounds.blocks
+        components = {
+            name: tuple(index for index, block in enumerate(blocks) if name in block.components)
+            for name in self.layout.components
+        }
+        pools = self.allocation.pools(self.layout)
+        return (
+            {name: self._multiplier(indices) for name, indices in components.items()},
+            {name: self._multiplier(indices) for name, indices in pools.items()},
+        )
+
+    def _multiplier(self, indices: Sequence[int]) -> float:
+        pairs = [(self.bounds.norms[index], self.noise_stds[index]) for index in indices]
+        if any(std == 0 < norm for norm, std in pairs):
+            return 0.0
+        signal = math.fsum((norm / std) ** 2 for norm, std in pairs if norm > 0)
+        return signal**-0.5 if signal > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class NonPrivate(Plan):
+    """Plain federated averaging: no clipping, no noise, no guarantee, and the same divisor n = qK."""
+
+    @cached_property
+    def clipper(self) -> Clipper:
+        """No bound; updates that are not finite still count as zero."""
+        blocks = Flat().blocks(self.layout)
+        return Clipper(ClipBounds(blocks, (math.inf,)), self.layout.size, self.layout.digest)
+
+    @property
+    def noise_stds(self) -> tuple[float, ...]:
+        """None."""
+        return (0.0,)
+
+    def event(self) -> PlainRelease:
+        """A release without noise."""
+        return PlainRelease(what="the mean of the clients' updates")
+
+
+def _add_noise(values: torch.Tensor, std: float, stream: Stream) -> None:
+    for part in values.split(1 << 20):  # bounds the temporaries
+        part.add_(torch.from_numpy(stream.normal(len(part))), alpha=std)
+
+
+class _Clipped(ClippedUpdate):
+    __slots__ = ("digest", "finite", "norms", "values")
+
+    def __init__(self, values: torch.Tensor, norms: tuple[float, ...], finite: bool, *, digest: str) -> None:
+        self.values, self.norms, self.finite, self.digest = values, norms, finite, digest
+
+
+class _Sum(ClippedSum):
+    __slots__ = ("digest", "values")
+
+    def __init__(self, values: torch.Tensor, digest: str) -> None:
+        self.values, self.digest = values, digest
+
+    def add(self, update: ClippedUpdate) -> None:
+        if not isinstance(update, _Clipped) or update.digest != self.digest:
+            raise PrivacyError("an update of another layout was added to the sum; clip it with the plan of this round.")
+        self.values.add_(update.values)
+
+
+class _Noisy(Released):
+    __slots__ = ("_values", "norms")
+
+    def __init__(self, values: torch.Tensor, norms: ReleasedNorms) -> None:
+        self._values, self.norms = values, norms
+
+    @property
+    def values(self) -> torch.Tensor:
+        return self._values

@@ -1,0 +1,124 @@
+"""The guarantee in numbers and in plain words, computed from a ledger alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sordino.privacy.accounting import epsilon
+from sordino.privacy.events import Event
+from sordino.privacy.ledger import Terms, read_ledger
+
+__all__ = ["Statement", "statement", "statement_of_run"]
+
+MEANINGFUL = 20.0
+"""Above this epsilon nothing is called private."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """What is guaranteed to whom.
+
+    Attributes:
+        terms: unit, population, delta, caveats.
+        rounds: number of charges.
+        by_unit: for each unit and accountant, epsilon or None with the reason beside it.
+        releases: each distinct event with how often it was charged.
+        words: the guarantee in plain sentences.
+    """
+
+    terms: Terms
+    rounds: int
+    by_unit: dict[str, dict[str, float | str | None]]
+    releases: tuple[tuple[dict[str, Any], int], ...]
+    words: str
+
+    @property
+    def epsilon(self) -> dict[str, float | str | None]:
+        """The figures for the protected unit."""
+        return self.by_unit[self.terms.unit]
+
+    def to_json(self) -> dict[str, Any]:
+        """The content of ``privacy.json``; an infinite epsilon is null."""
+        terms = self.terms
+        return {
+            "unit": terms.unit,
+            "epsilon": {**self.epsilon, "delta": terms.delta, "by_unit": self.by_unit},
+            "population": terms.population,
+            "clients_per_speaker": terms.clients_per_speaker,
+            "budget": terms.budget,
+            "seeded": terms.seeded,
+            "caveats": list(terms.caveats),
+            "rounds": self.rounds,
+            "releases": [{"event": event, "times": times} for event, times in self.releases],
+            "words": self.words,
+        }
+
+
+def statement_of_run(folder: Path) -> Statement:
+    """The statement recomputed from ``ledger.jsonl`` in a run's folder."""
+    terms, charges = read_ledger(folder / "ledger.jsonl")
+    return statement(terms, [charge.event for charge in charges])
+
+
+def statement(terms: Terms, events: Sequence[Event]) -> Statement:
+    """The statement for these events under these terms."""
+    units = {"client": 1, "speaker": terms.clients_per_speaker}
+    if terms.clients_per_speaker == 1:
+        units = {terms.unit: 1}
+    by_unit = {unit: _figures(events, terms.delta, multiplicity) for unit, multiplicity in units.items()}
+    counts = Counter(events)
+    return Statement(
+        terms=terms,
+        rounds=len(events),
+        by_unit=by_unit,
+        releases=tuple((event.to_json(), times) for event, times in counts.items()),
+        words=_words(terms, events, by_unit[terms.unit]),
+    )
+
+
+def _figures(events: Sequence[Event], delta: float, multiplicity: int) -> dict[str, float | str | None]:
+    result: dict[str, float | str | None] = {}
+    for name in ("pld", "rdp"):
+        figure = epsilon(events, delta=delta, accountant=name, multiplicity=multiplicity)
+        unbounded = figure.value is not None and math.isinf(figure.value)
+        result[name] = None if unbounded else figure.value
+        if figure.value is None or unbounded:
+            result[f"{name}_reason"] = figure.reason or "something was released without noise"
+    return result
+
+
+def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str | None]) -> str:
+    proven = [value for value in (figures["pld"], figures["rdp"]) if isinstance(value, float)]
+    if not proven:
+        return _join("No privacy guarantee: the clients' mean update was released without noise.", terms)
+    value = min(proven)
+    whose = "one speaker's recordings" if terms.unit == "speaker" else "one client's recordings"
+    change = {event.adjacency for event in events} or {"add-or-remove-one"}
+    how = "replaced by another's" if change == {"replace-one"} else "added or left out"
+    odds = f"e^{value:.1f} = {math.exp(value):.3g}" if value < 700 else f"e^{value:.0f}"
+    bound = (
+        f"({value:.4g}, {terms.delta:g})-differential privacy for each {terms.unit}: with {whose} {how}, no outcome of the "
+        f"{len(events)} rounds becomes more than {odds} times likelier, except with probability {terms.delta:g}."
+    )
+    if value > MEANINGFUL:
+        return _join(
+            f"A guarantee in name only. {bound} A factor this large protects nobody: do not call this run private.",
+            terms,
+        )
+    return _join(bound, terms)
+
+
+def _join(first: str, terms: Terms) -> str:
+    sentences = [first]
+    if terms.seeded:
+        sentences.append(
+            "This was a seeded simulation: whoever knows the seed can remove the noise, so the figures say what the same "
+            "run would guarantee with fresh randomness."
+        )
+    sentences += [f"Not covered: {caveat}." for caveat in terms.caveats]
+    return " ".join(sentences)
