@@ -2,9 +2,104 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
-__all__ = ["SAMPLE_RATE_HZ"]
+import numpy as np
+import numpy.typing as npt
+import soundfile
+import soxr
+
+from sordino.errors import DataError
+
+__all__ = ["SAMPLE_RATE_HZ", "audio_duration", "read_audio", "write_audio"]
 
 SAMPLE_RATE_HZ: Final = 16_000
 """What every model here listens at, in Hz."""
+
+_ROUNDING_S: Final = 0.01
+
+
+def read_audio(path: Path, *, offset_s: float = 0.0, duration_s: float | None = None) -> npt.NDArray[np.float32]:
+    """Reads a recording, or a piece of one: channels averaged, resampled to 16 kHz.
+
+    Manifests round durations, so a piece that ends within 10 ms of the end of the file is read to its end.
+
+    Returns:
+        float32 [samples] at `SAMPLE_RATE_HZ`, at least one sample.
+
+    Raises:
+        DataError: the file is missing, empty, not audio, damaged, holds NaN or infinity, or ends before ``offset_s``.
+    """
+    samples, rate = read_samples(path, offset_s=offset_s, duration_s=duration_s)
+    mono: npt.NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
+    if rate == SAMPLE_RATE_HZ:
+        return mono
+    resampled = np.asarray(soxr.resample(mono, rate, SAMPLE_RATE_HZ), np.float32)
+    return resampled if len(resampled) else np.zeros(1, np.float32)
+
+
+def read_samples(
+    path: Path, *, offset_s: float = 0.0, duration_s: float | None = None
+) -> tuple[npt.NDArray[np.float32], int]:
+    """As `read_audio`, but as recorded: float32 [samples, channels] and the file's own rate in Hz."""
+    with _open(path) as file:
+        start = round(offset_s * file.samplerate)
+        if start >= file.frames:
+            raise DataError(
+                f"{path}: offset {offset_s} s lies behind its end at {file.frames / file.samplerate:.3f} s; "
+                "correct the offset."
+            )
+        stop = file.frames
+        if duration_s is not None and duration_s < (stop - start) / file.samplerate - _ROUNDING_S:
+            stop = start + max(1, round(duration_s * file.samplerate))
+        try:
+            file.seek(start)
+            samples = file.read(stop - start, dtype="float32", always_2d=True)
+        except soundfile.LibsndfileError as error:
+            raise DataError(f"{path} is damaged ({error}); record or copy it again, or leave it out.") from None
+        rate = int(file.samplerate)
+    if not len(samples):
+        raise DataError(f"{path} is damaged: no samples where its header promises some; copy it again or leave it out.")
+    if not np.isfinite(samples).all():
+        raise DataError(f"{path} holds samples that are NaN or infinite; convert it again or leave it out.")
+    return samples, rate
+
+
+def audio_duration(path: Path) -> float:
+    """Length in seconds from the header alone.
+
+    Raises:
+        DataError: the file is missing, empty or not audio.
+    """
+    with _open(path) as file:
+        return float(file.frames / file.samplerate)
+
+
+def _open(path: Path) -> soundfile.SoundFile:
+    if not path.is_file():
+        raise DataError(f"{path} does not exist or is no file; correct the path or leave the line out.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is an empty file; record or copy it again, or leave it out.")
+    try:
+        file = soundfile.SoundFile(path)
+    except (soundfile.LibsndfileError, TypeError) as error:
+        reason = getattr(error, "error_string", "the name ends in .raw")
+        raise DataError(
+            f"{path} is not an audio file that can be read ({reason}); convert it to WAV or FLAC, or leave it out."
+        ) from None
+    if file.frames == 0:
+        file.close()
+        raise DataError(f"{path} holds no samples; record or copy it again, or leave it out.")
+    return file
+
+
+def write_audio(path: Path, audio: npt.NDArray[np.float32]) -> float:
+    """Writes mono 16 kHz samples as 16-bit FLAC and returns their length in seconds.
+
+    Args:
+        path: file to write; its folder must exist.
+        audio: float32 [samples] in [-1, 1].
+    """
+    soundfile.write(path, audio, SAMPLE_RATE_HZ, format="FLAC", subtype="PCM_16")
+    return len(audio) / SAMPLE_RATE_HZ

@@ -1,8 +1,8 @@
 """Synthetic voices: language x timbre x pitch x rate x noise, in any number.
 
-There are two populations with disjoint timbres. *Pretraining* voices are the clean standard variants; *federated* voices
-are all other variants with white noise, and whole families of their timbres are held out for testing. What a voice says
-depends only on the voice, the text and the seeds given, never on what was said before.
+There are two populations with disjoint timbres. *Pretraining* voices are the clean standard variants; *federated*
+voices are all other variants with white noise, and whole families of their timbres are held out for testing. What a
+voice says depends only on the voice, the text and the seeds given, never on what was said before.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def _draw(n: int, seeds: Seeds, languages: Sequence[str], timbres: Sequence[str]
         rng = seeds.at("voice", index).generator()
         voices.append(
             Voice(
-                language=languages[rng.integers(len(languages))],
-                timbre=timbres[rng.integers(len(timbres))],
+                language=languages[int(rng.integers(len(languages)))],
+                timbre=timbres[int(rng.integers(len(timbres)))],
                 pitch=int(rng.integers(_PITCH[0], _PITCH[1] + 1)),
                 rate=int(rng.integers(_RATE[0], _RATE[1] + 1)),
                 noise_std=float(np.exp(rng.uniform(*np.log(_NOISE_STD)))) if noisy else 0.0,

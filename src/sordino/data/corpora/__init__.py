@@ -1,0 +1,1 @@
+"""One module a corpus; each registers its class in `sordino.data.corpus.CORPORA`."""
