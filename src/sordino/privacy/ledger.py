@@ -141,24 +141,9 @@ class Ledger:
         """The events of all charges."""
         return [charge.event for charge in self._charges]
 
-    def charge(self, event: Event, *, round: int) -> Receipt:  # noqa: A002 - the domain's word
-        """Writes the charge to disk (fsync), then hands out the receipt.
-
-        In a seeded simulation a round that was charged before is a replay of the very same draw: it is not charged twice.
-
-        Raises:
-            BudgetExhausted: the total would exceed the budget; nothing is written.
-        """
-        charge = Charge(round, event)
-        if self.terms.seeded and charge in self._charges:
-            return Receipt(event, ledger=self)
-        self._refuse_over_budget(event)
-        self._append({"charge": len(self._charges) + 1, "round": round, "at": _now(), "event": event.to_json()})
-        self._charges.append(charge)
-        return Receipt(event, ledger=self)
-
-    def _refuse_over_budget(self, event: Event) -> None:
-        if self.terms.budget is None:
+    def require(self, event: Event, *, round: int) -> None:  # noqa: A002 - the domain's word
+        """Raises BudgetExhausted if charging this event would exceed the budget; writes nothing."""
+        if self.terms.budget is None or self._is_replay(Charge(round, event)):
             return
         figure = guaranteed([*self.events, event], delta=self.terms.delta, multiplicity=self.terms.multiplicity)
         total = math.inf if figure.value is None else figure.value
@@ -167,6 +152,24 @@ class Ledger:
                 f"another round would bring epsilon to {total:.4g}, above the budget of {self.terms.budget:g} "
                 f"(delta {self.terms.delta:g}); raise privacy.epsilon or use what was trained so far."
             )
+
+    def charge(self, event: Event, *, round: int) -> Receipt:  # noqa: A002
+        """Writes the charge to disk (fsync), then hands out the receipt.
+
+        In a seeded simulation a round that was charged before is a replay of the very same draw: it is not charged twice.
+
+        Raises:
+            BudgetExhausted: the total would exceed the budget; nothing is written.
+        """
+        charge = Charge(round, event)
+        if not self._is_replay(charge):
+            self.require(event, round=round)
+            self._append({"charge": len(self._charges) + 1, "round": round, "at": _now(), "event": event.to_json()})
+            self._charges.append(charge)
+        return Receipt(event, ledger=self)
+
+    def _is_replay(self, charge: Charge) -> bool:
+        return self.terms.seeded and charge in self._charges
 
     def _append(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
