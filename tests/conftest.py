@@ -1,4 +1,4 @@
-"""Shared fixtures: where real recordings are, and one thread so that figures repeat."""
+"""Shared fixtures and settings: where real recordings are, and no time limit on single generated examples."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A busy machine is no failure: pytest's own timeout ends what hangs.
+settings.register_profile("sordino", deadline=None)
+settings.load_profile("sordino")
 
 
 @pytest.fixture(scope="session")

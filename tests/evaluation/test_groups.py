@@ -37,7 +37,7 @@ def sample(key: str, reference: str, hypothesis: str, *, speaker: str = "s", tru
     return Sample(key=key, speaker=speaker, reference=reference, hypothesis=hypothesis, truncated=truncated)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(samples=SAMPLES)
 def test_groups_add_up_to_the_whole(samples: list[Sample]) -> None:
     try:

@@ -42,6 +42,7 @@ AWKWARD = st.text(
         ("avec l' ", "fr", "avec l"),
         ("l' homme", "en", "l homme"),
         ("Racja, ten pomysł jest najlepszy.", "pl", "racja ten pomysł jest najlepszy"),
+        ("हिन्दी।", "hi", "हिन्दी"),
         ("?!…", "en", ""),
         ("", "en", ""),
     ],
