@@ -1,0 +1,113 @@
+"""Utterances in, model input out, with the features of recent clips kept in memory."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from sordino._check import at_least
+from sordino.data.audio import SAMPLE_RATE_HZ, read_audio
+from sordino.data.features import LogMel
+from sordino.data.utterance import Utterance
+from sordino.errors import DataError
+
+__all__ = ["FeatureStore", "split_at_pauses"]
+
+_ENERGY_FRAME: Final = SAMPLE_RATE_HZ // 20
+_SEARCH: Final = 0.25
+
+
+class FeatureStore:
+    """Log-mel features of utterances, each computed once while it stays among the recently used.
+
+    Features are rounded to float16 whether they come from memory or not, so a result never depends on what was asked
+    before; and each clip is transformed alone, so it never depends on its batch.
+
+    Args:
+        num_mels: number of mel bands of the model's encoder.
+        window_s: the model's window in seconds.
+        limit_mb: most memory for kept features, in 10^6 bytes.
+    """
+
+    def __init__(self, num_mels: int, window_s: float, *, limit_mb: float = 512) -> None:
+        self.log_mel = LogMel(num_mels, window_s)
+        self.limit_bytes = int(at_least("limit_mb", limit_mb, 0) * 1e6)
+        self.bytes_kept = 0
+        self._kept: OrderedDict[str, npt.NDArray[np.float16]] = OrderedDict()
+
+    def features(self, utterances: Sequence[Utterance]) -> torch.Tensor:
+        """Model input for clips that fit into the window.
+
+        Returns:
+            float32 [batch, num_mels, frames].
+
+        Raises:
+            DataError: there is no utterance, or a recording is unusable or longer than the window; `windows` takes
+                those.
+        """
+        if not utterances:
+            raise DataError("a batch needs at least one utterance; this one has none.")
+        pieces = [self._pieces(utterance) for utterance in utterances]
+        for utterance, piece in zip(utterances, pieces, strict=True):
+            if len(piece) > 1:
+                raise DataError(
+                    f"{utterance.audio} is longer than the window of {self.log_mel.window_s} s; split it, raise "
+                    "model.window_s, or leave it out of training."
+                )
+        return torch.from_numpy(np.concatenate(pieces).astype(np.float32))
+
+    def windows(self, utterance: Utterance) -> torch.Tensor:
+        """Model input for a clip of any length, cut at pauses into pieces that fit into the window.
+
+        Returns:
+            float32 [windows, num_mels, frames], in order.
+
+        Raises:
+            DataError: the recording is unusable.
+        """
+        return torch.from_numpy(self._pieces(utterance).astype(np.float32))
+
+    def _pieces(self, utterance: Utterance) -> npt.NDArray[np.float16]:
+        """float16 [windows, num_mels, frames], from memory where possible."""
+        kept = self._kept.get(utterance.key)
+        if kept is not None:
+            self._kept.move_to_end(utterance.key)
+            return kept
+        audio = read_audio(utterance.audio, offset_s=utterance.offset_s, duration_s=utterance.duration_s)
+        parts = split_at_pauses(audio, self.log_mel.frames * SAMPLE_RATE_HZ // 100)
+        features = np.stack([self.log_mel(part) for part in parts]).astype(np.float16)
+        self._kept[utterance.key] = features
+        self.bytes_kept += features.nbytes
+        while self.bytes_kept > self.limit_bytes:
+            self.bytes_kept -= self._kept.popitem(last=False)[1].nbytes
+        return features
+
+
+def split_at_pauses(audio: npt.NDArray[np.float32], window: int) -> list[npt.NDArray[np.float32]]:
+    """Cuts audio into pieces of at most ``window`` samples, each cut at the quietest point of a window's last quarter.
+
+    Args:
+        audio: float32 [samples], 16 kHz.
+        window: most samples a piece.
+
+    Returns:
+        The pieces; joined they are ``audio`` again.
+    """
+    pieces = []
+    while len(audio) > window:
+        cut = _quietest(audio, int(window * (1 - _SEARCH)), window)
+        pieces.append(audio[:cut])
+        audio = audio[cut:]
+    return [*pieces, audio]
+
+
+def _quietest(audio: npt.NDArray[np.float32], low: int, high: int) -> int:
+    """The middle of the 50 ms with the least energy that lie within ``low:high``."""
+    energy = np.cumsum(np.concatenate([[0.0], np.square(audio[low:high], dtype=np.float64)]))
+    width = min(_ENERGY_FRAME, high - low)
+    return low + int(np.argmin(energy[width:] - energy[:-width])) + width // 2
