@@ -85,6 +85,11 @@ class Plan(ABC):
     def noise_stds(self) -> tuple[float, ...]:
         """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
 
+    @property
+    def reads_raw_norms(self) -> bool:
+        """Whether `after` is given the clients' own norms instead of released ones: an unaccounted release."""
+        return False
+
     def clip(self, update: Update) -> ClippedUpdate:
         """Bounds one client's update."""
         return _Clipped(*self.clipper.clip(update.values), digest=self.layout.digest)
@@ -200,6 +205,11 @@ class PrivacyPlan(Plan):
     def event(self) -> GaussianEvent:
         """The cohort's event with z."""
         return self.cohort.event(self.noise_multiplier, population=self.population)
+
+    @property
+    def reads_raw_norms(self) -> bool:
+        """Whether the allocation reads unnoised client norms."""
+        return self.allocation.reads_raw_norms
 
     def after(self, norms: ReleasedNorms) -> Self:
         """The plan whose allocation has seen the release."""

@@ -1,0 +1,45 @@
+"""What server and clients say to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from sordino.privacy import ClippedUpdate, Update
+from sordino.seeds import Seeds
+
+__all__ = ["Reply", "Task"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one client is asked to do in one round.
+
+    Attributes:
+        client: its id.
+        start: the global adapter, float32 [layout.size]; shared by all tasks of the round, never changed.
+        clip: bounds the update before it leaves the client.
+        seeds: the client's own random streams in this round, for order and dropout of units; never for noise.
+    """
+
+    client: str
+    start: torch.Tensor
+    clip: Callable[[Update], ClippedUpdate]
+    seeds: Seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What one client sends back.
+
+    Attributes:
+        client: its id.
+        update: the clipped update, which only a sum may read.
+        loss: mean training loss. Outside the guarantee: shown under debug telemetry only.
+    """
+
+    client: str
+    update: ClippedUpdate
+    loss: float

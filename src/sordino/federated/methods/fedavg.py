@@ -1,0 +1,40 @@
+"""Federated averaging with equal weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sordino._check import positive
+from sordino.config import option
+from sordino.federated.learner import Learner
+from sordino.federated.messages import Reply, Task
+from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState
+from sordino.privacy import Released
+
+__all__ = ["FedAvg"]
+
+
+@METHODS.register("fedavg")
+@dataclass(frozen=True, slots=True)
+class FedAvg(FederatedMethod):
+    """``theta <- theta + server_lr * (sum of clipped updates + noise) / n``.
+
+    Every client weighs the same: weighting by the number of examples would let one client's influence exceed what the
+    noise is calibrated for.
+
+    Source: McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, 2017.
+    """
+
+    server_lr: float = option("Step size of the server; 1 is plain averaging.", 1.0)
+
+    def __post_init__(self) -> None:
+        positive("federated.method.server_lr", self.server_lr)
+
+    def client(self, task: Task, learner: Learner) -> Reply:
+        """Trains from the global adapter and clips what changed."""
+        result = learner.fit(task.client, task.start, seeds=task.seeds)
+        return Reply(task.client, task.clip(result.update), result.loss)
+
+    def combine(self, state: ServerState, released: Released) -> ServerState:
+        """Adds the released mean."""
+        return ServerState(state.round + 1, state.values.add(released.values, alpha=self.server_lr))

@@ -1,0 +1,86 @@
+"""Local training of a speech-LLM on one client's utterances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from sordino.data import FeatureStore, Utterance
+from sordino.federated.learner import LocalResult
+from sordino.federated.options import LocalOptions
+from sordino.layout import ParameterLayout
+from sordino.models import SpeechLLM
+from sordino.privacy import Update
+from sordino.seeds import Seeds
+
+__all__ = ["SpeechLearner"]
+
+
+@dataclass(frozen=True)
+class SpeechLearner:
+    """One model shared by all clients of this process, and everybody's utterances.
+
+    Args:
+        model: the speech-LLM; only its flat vector of adapters changes.
+        features: log-mels of the utterances.
+        clients: each client's utterances, transcripts already normalised.
+        options: how a client trains.
+    """
+
+    model: SpeechLLM
+    features: FeatureStore
+    clients: Mapping[str, Sequence[Utterance]]
+    options: LocalOptions
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """The model's layout."""
+        return self.model.layout
+
+    def fit(self, client: str, start: torch.Tensor, *, seeds: Seeds) -> LocalResult:
+        """AdamW from ``start`` over the client's utterances; a new optimiser each time, so clients never mix.
+
+        Shape:
+            start: float32 [layout.size], unchanged
+        """
+        flat = self.model.flat
+        flat.load(start)
+        self.model.train()
+        torch.manual_seed(seeds.at("dropout of units").integer())
+        optimizer = self._optimizer()
+        peaks = [group["lr"] for group in optimizer.param_groups]
+        batches = list(self._batches(client, seeds))
+        losses = 0.0
+        for step, batch in enumerate(batches):
+            for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+                group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
+            flat.zero_gradient()
+            loss = self.model.loss(self.features.features(batch), [utterance.text for utterance in batch])
+            loss.backward()  # type: ignore[no-untyped-call]
+            scale = self.options.gradient_clip / max(float(flat.gradient.norm()), 1e-12)
+            if scale < 1:
+                flat.gradient.mul_(scale)
+            optimizer.step()
+            losses += float(loss.detach())
+        return LocalResult(Update(flat.values - start.to(flat.values.device)), losses / len(batches))
+
+    def _optimizer(self) -> torch.optim.AdamW:
+        groups = [
+            {
+                "params": self.model.flat.parameters(component),
+                "lr": self.options.lr * (self.options.encoder_lr_multiplier if component == "encoder" else 1.0),
+            }
+            for component in self.layout.components
+        ]
+        return torch.optim.AdamW(groups, lr=self.options.lr, weight_decay=self.options.weight_decay, fused=True)
+
+    def _batches(self, client: str, seeds: Seeds) -> Iterator[Sequence[Utterance]]:
+        """Every epoch's utterances in a new order, cut into batches."""
+        utterances, size = self.clients[client], self.options.batch_size
+        for epoch in range(self.options.epochs):
+            order = seeds.at("epoch", epoch).generator().permutation(len(utterances))
+            for first in range(0, len(order), size):
+                yield [utterances[index] for index in order[first : first + size]]

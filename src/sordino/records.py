@@ -1,0 +1,132 @@
+"""The run folder: what a run leaves behind, and how it is written so that a crash never leaves half of a file.
+
+| file | content |
+|---|---|
+| ``config.toml`` | the resolved experiment |
+| ``rounds.jsonl`` | one line a round; under private telemetry nothing that the guarantee does not cover |
+| ``ledger.jsonl`` | every charge (`sordino.privacy.ledger`) |
+| ``privacy.json`` | the guarantee in numbers and words |
+| ``result.json`` | what ``sordino run --json`` prints |
+| ``checkpoint/`` | where to resume |
+| ``model/`` | adapters and connector |
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sordino._faults import fault_point
+from sordino.errors import ConfigError
+
+__all__ = ["RunFolder", "replace_file"]
+
+
+def replace_file(path: Path, content: bytes, *, name: str = "") -> None:
+    """Writes a file so that readers, and a crash, see the old content or the new one, never a part.
+
+    Args:
+        path: the file.
+        content: what it shall hold.
+        name: prefix of the fault points before and after the rename.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if name:
+        fault_point(f"{name}.before-rename")
+    draft.replace(path)
+    if name:
+        fault_point(f"{name}.after-rename")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Paths and files of one run."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path, *, config: str) -> RunFolder:
+        """A new folder with its config.
+
+        Raises:
+            ConfigError: there is something at ``path`` already.
+        """
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise ConfigError(
+                f"{path} exists and is not an empty folder; continue the run in it with --resume, or choose another --out."
+            )
+        folder = cls(path)
+        replace_file(folder.config, config.encode())
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """The folder of an earlier run.
+
+        Raises:
+            ConfigError: it holds no run.
+        """
+        folder = cls(path)
+        if not folder.config.is_file():
+            raise ConfigError(
+                f"{path} is no run folder (it has no config.toml); name the folder that sordino run printed."
+            )
+        return folder
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.toml"
+
+    @property
+    def rounds(self) -> Path:
+        return self.path / "rounds.jsonl"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.jsonl"
+
+    @property
+    def privacy(self) -> Path:
+        return self.path / "privacy.json"
+
+    @property
+    def result(self) -> Path:
+        return self.path / "result.json"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.path / "checkpoint" / "state.safetensors"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model"
+
+    def append_round(self, line: Mapping[str, Any]) -> None:
+        """Adds one line to ``rounds.jsonl``."""
+        with self.rounds.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line, allow_nan=False) + "\n")
+
+    def read_rounds(self) -> Sequence[dict[str, Any]]:
+        """All whole lines of ``rounds.jsonl``."""
+        if not self.rounds.exists():
+            return []
+        text = self.rounds.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+    def keep_rounds(self, last: int) -> None:
+        """Drops lines of rounds after ``last``, which a resumed run does again."""
+        kept = [line for line in self.read_rounds() if line["round"] <= last]
+        replace_file(self.rounds, "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def write_json(self, path: Path, table: Mapping[str, Any]) -> None:
+        """Writes one of the JSON files."""
+        replace_file(path, (json.dumps(table, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode())
