@@ -1,1 +1,59 @@
-"""Speech data."""
+"""Speech: manifests, recordings, features, who the clients are, and the corpora.
+
+Everything here works without torch, except `FeatureStore`, which is imported when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sordino.data.audio import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
+from sordino.data.checking import ManifestReport, check_manifest
+from sordino.data.corpus import CORPORA, Corpus, Splits
+from sordino.data.digits import DIGITS, digit_string
+from sordino.data.features import LogMel
+from sordino.data.manifest import Problem, read_manifest, write_manifest
+from sordino.data.partition import PARTITIONS, ByAttribute, BySession, BySpeaker, Client, Partition
+from sordino.data.pauses import split_at_pauses
+from sordino.data.synthetic import Voice, federated_voices, held_out_voices, pretraining_voices, synthesise
+from sordino.data.utterance import Utterance
+
+if TYPE_CHECKING:
+    from sordino.data.batches import FeatureStore
+
+__all__ = [
+    "CORPORA",
+    "DIGITS",
+    "PARTITIONS",
+    "SAMPLE_RATE_HZ",
+    "ByAttribute",
+    "BySession",
+    "BySpeaker",
+    "Client",
+    "Corpus",
+    "FeatureStore",
+    "LogMel",
+    "ManifestReport",
+    "Partition",
+    "Problem",
+    "Splits",
+    "Utterance",
+    "Voice",
+    "audio_duration",
+    "check_manifest",
+    "digit_string",
+    "federated_voices",
+    "held_out_voices",
+    "pretraining_voices",
+    "read_audio",
+    "read_manifest",
+    "split_at_pauses",
+    "synthesise",
+    "write_audio",
+    "write_manifest",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "FeatureStore":
+        return import_module("sordino.data.batches").FeatureStore
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
