@@ -1,9 +1,14 @@
 """What a model gets wrong, counted the same way everywhere: word error rates with intervals, by speaker and group."""
 
+from typing import TYPE_CHECKING, Any
+
 from sordino.evaluation.groups import Sample, WerReport, score
 from sordino.evaluation.normalise import normalise
 from sordino.evaluation.significance import FEW_SPEAKERS, Interval, difference_interval, speaker_interval
 from sordino.evaluation.wer import Errors, character_errors, pooled, word_errors
+
+if TYPE_CHECKING:
+    from sordino.evaluation.decoding import transcribe
 
 __all__ = [
     "FEW_SPEAKERS",
@@ -17,5 +22,14 @@ __all__ = [
     "pooled",
     "score",
     "speaker_interval",
+    "transcribe",
     "word_errors",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "transcribe":  # the only name here that needs torch
+        from sordino.evaluation.decoding import transcribe
+
+        return transcribe
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sordino.privacy.accounting import Epsilon, epsilon, guaranteed
     from sordino.privacy.calibration import affordable_rounds, noise_multiplier_for
     from sordino.privacy.clipping import Clipper
+    from sordino.privacy.guarantee import make_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
     from sordino.privacy.plan import Mechanism, NonPrivate, Plan, PrivacyPlan
     from sordino.privacy.statement import Statement, statement, statement_of_run
@@ -25,6 +26,7 @@ _LATER = {
     "accounting": ("Epsilon", "epsilon", "guaranteed"),
     "calibration": ("affordable_rounds", "noise_multiplier_for"),
     "clipping": ("Clipper",),
+    "guarantee": ("make_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
     "plan": ("Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
     "statement": ("Statement", "statement", "statement_of_run"),
@@ -64,6 +66,8 @@ __all__ = [
     "affordable_rounds",
     "epsilon",
     "guaranteed",
+    "make_plan",
+    "make_terms",
     "noise_multiplier_for",
     "read_ledger",
     "statement",

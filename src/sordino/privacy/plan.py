@@ -147,6 +147,15 @@ class Plan(ABC):
         """The plan for the next round."""
         return self
 
+    @property
+    def learned(self) -> AllocationState:
+        """What the plan has learned from past rounds: with it, `resumed` takes up where a checkpoint was made."""
+        return AllocationState()
+
+    def resumed(self, learned: AllocationState) -> Self:  # noqa: ARG002
+        """This plan, having learned that."""
+        return self
+
 
 @dataclass(frozen=True)
 class PrivacyPlan(Plan):
@@ -213,7 +222,16 @@ class PrivacyPlan(Plan):
 
     def after(self, norms: ReleasedNorms) -> Self:
         """The plan whose allocation has seen the release."""
-        return replace(self, state=self.allocation.observe(self.state, norms))
+        return self.resumed(self.allocation.observe(self.state, norms))
+
+    @property
+    def learned(self) -> AllocationState:
+        """The allocation's state."""
+        return self.state
+
+    def resumed(self, learned: AllocationState) -> Self:
+        """The same plan with that state."""
+        return replace(self, state=learned)
 
     def effective_multipliers(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
         """z_eff by component and by pool: ``(sum_b C_b**2 / s_b**2)**(-1/2)`` over the blocks that touch it.

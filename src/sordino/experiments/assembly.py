@@ -1,0 +1,134 @@
+"""The parts of a federated experiment, put together from its options."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from sordino.data import Client, FeatureStore, Splits, Utterance
+from sordino.errors import ConfigError, DataError
+from sordino.evaluation import WerReport, normalise, score, transcribe
+from sordino.experiments.options import FederatedExperiment
+from sordino.federated import InProcess, SpeechLearner
+from sordino.models import SpeechLLM, load_model
+from sordino.privacy import NoiseSource, Plan, Terms, make_plan, make_terms
+from sordino.seeds import Seeds
+
+__all__ = ["Assembly", "assemble", "measure"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assembly:
+    """Everything that a run needs, in memory.
+
+    Attributes:
+        options: the experiment.
+        splits: the corpus, with normalised training transcripts.
+        model: the speech-LLM with the starting adapter.
+        features: its log-mels.
+        backend: the clients.
+        plan: the guarantee of the first round.
+        terms: what the guarantee is about.
+        noise: source of cohorts and noise.
+        seeds: root of everything that the seed fixes.
+    """
+
+    options: FederatedExperiment
+    splits: Splits
+    model: SpeechLLM
+    features: FeatureStore
+    backend: InProcess
+    plan: Plan
+    terms: Terms
+    noise: NoiseSource
+    seeds: Seeds
+
+    @property
+    def tests_training_speakers(self) -> bool:
+        """Whether the test clips are of people whose other clips are trained on."""
+        return not {u.speaker for u in self.splits.test}.isdisjoint(u.speaker for u in self.splits.train)
+
+    @property
+    def may_measure(self) -> bool:
+        """Whether showing the word error rate is covered by the guarantee, or debug telemetry waives that."""
+        return self.options.telemetry == "debug" or not self.tests_training_speakers
+
+
+def assemble(options: FederatedExperiment) -> Assembly:
+    """Loads corpus and model and derives plan and terms.
+
+    Raises:
+        ConfigError: options that do not fit each other.
+        DataError: recordings that cannot be used.
+    """
+    if options.simulation.threads:
+        torch.set_num_threads(options.simulation.threads)
+    seeds = Seeds(options.seed)
+    model = load_model(options.model, seed=seeds.at("adapters").integer())
+    splits = options.data.corpus.load(model.window_s)
+    splits = replace(splits, train=tuple(_normalised(utterance) for utterance in splits.train))
+    clients = options.data.partition(splits.train, seeds.at("partition"))
+    if not clients:
+        raise DataError(
+            "the corpus has no training utterance: expected at least one; name other data under data.corpus."
+        )
+    terms = make_terms(
+        options.privacy,
+        population=len(clients),
+        clients_per_speaker=clients_per_speaker(clients),
+        seeded=options.simulation.seeded,
+        caveats=_caveats(options),
+    )
+    if len(clients) > terms.population:
+        raise ConfigError(
+            f"privacy.population = {terms.population}, but the training data has {len(clients)} clients; "
+            "declare at least that many, since the population decides the divisor."
+        )
+    features = FeatureStore(model.num_mels, model.window_s)
+    learner = SpeechLearner(
+        model, features, {client.id: client.utterances for client in clients}, options.federated.local
+    )
+    plan = make_plan(
+        options.privacy,
+        layout=model.layout,
+        cohort=options.federated.cohort,
+        rounds=options.federated.rounds,
+        terms=terms,
+    )
+    return Assembly(
+        options=options,
+        splits=splits,
+        model=model,
+        features=features,
+        backend=InProcess(learner, tuple(client.id for client in clients), options.federated.dropout_rate),
+        plan=plan,
+        terms=terms,
+        noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),
+        seeds=seeds,
+    )
+
+
+def measure(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utterance]) -> WerReport:
+    """Word error rate of an adapter on some utterances."""
+    parts.model.flat.load(values)
+    samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
+    return score(samples, seeds=parts.seeds.at("bootstrap"))
+
+
+def clients_per_speaker(clients: Sequence[Client]) -> int | None:
+    """The most clients that one speaker owns, or None where a client mixes speakers."""
+    owned = Counter(client.speaker for client in clients)
+    return None if "" in owned else max(owned.values())
+
+
+def _normalised(utterance: Utterance) -> Utterance:
+    return replace(utterance, text=normalise(utterance.text, utterance.language))
+
+
+def _caveats(options: FederatedExperiment) -> tuple[str, ...]:
+    if options.telemetry == "debug" and options.privacy.mechanism != "none":
+        return ("debug telemetry wrote the clients' losses, update norms and cohort sizes",)
+    return ()

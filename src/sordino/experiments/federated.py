@@ -1,0 +1,166 @@
+"""Runs a federated experiment in a run folder, from the start or from where it was interrupted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from sordino.errors import BudgetExhausted
+from sordino.evaluation import WerReport
+from sordino.experiments.assembly import Assembly, assemble, measure
+from sordino.experiments.observer import Observer, Progress, Silent
+from sordino.experiments.options import FederatedExperiment
+from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
+from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, statement
+from sordino.records import RunFolder
+
+__all__ = ["run_federated"]
+
+
+def run_federated(
+    options: FederatedExperiment, folder: RunFolder, *, observer: Observer | None = None
+) -> dict[str, Any]:
+    """Runs all rounds that remain and writes the result.
+
+    Args:
+        options: the experiment.
+        folder: a new folder, or that of an interrupted run, whose rounds are continued.
+        observer: is told the progress.
+
+    Returns:
+        What ``sordino run --json`` prints.
+
+    Raises:
+        BudgetExhausted: the budget does not cover a single round.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    parts = assemble(options)
+    _announce(parts, observer)
+    with Ledger(folder.ledger, terms=parts.terms) as ledger:
+        state, plan = _start(parts, folder)
+        stopped = None
+        rounds = run_rounds(
+            state,
+            plan,
+            rounds=options.federated.rounds,
+            method=options.federated.method,
+            backend=parts.backend,
+            ledger=ledger,
+            noise=parts.noise,
+            seeds=parts.seeds.at("training"),
+        )
+        try:
+            for result in rounds:
+                state = result.state
+                _record(parts, folder, ledger, result, observer)
+        except BudgetExhausted as error:
+            if state.round == 0:
+                raise
+            stopped = f"stopped after round {state.round} of {options.federated.rounds}: {error}"
+            observer.note(stopped)
+        return _finish(parts, folder, ledger, state, stopped=stopped, seconds=time.monotonic() - started)
+
+
+def _announce(parts: Assembly, observer: Observer) -> None:
+    for note in parts.splits.notes:
+        observer.note(note)
+    if not parts.may_measure:
+        observer.note(
+            "No word error rate is shown: the test clips are of training speakers, so it would be outside the guarantee; "
+            'set telemetry = "debug" to see it.'
+        )
+    if parts.terms.seeded and isinstance(parts.plan, PrivacyPlan):
+        observer.note("Seeded simulation: cohorts and noise can be repeated by whoever knows the seed.")
+
+
+def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
+    """The state and plan to go on from; a new run measures the untouched model and makes its first checkpoint."""
+    if folder.checkpoint.exists():
+        state, learned = load_checkpoint(folder.checkpoint, digest=parts.plan.layout.digest)
+        folder.keep_rounds(state.round)
+        return state, parts.plan.resumed(learned)
+    state = ServerState(0, parts.model.flat.values.clone())
+    folder.keep_rounds(-1)
+    folder.append_round({"round": 0, "wer": _measured(parts, state)})
+    save_checkpoint(folder.checkpoint, state, AllocationState(), digest=parts.plan.layout.digest)
+    return state, parts.plan
+
+
+def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundResult, observer: Observer) -> None:
+    """Writes the round's line, then its checkpoint, so that a checkpoint is never ahead of the records."""
+    options, state = parts.options, result.state
+    due = options.evaluation.every and state.round % options.evaluation.every == 0
+    wer = _measured(parts, state) if due and state.round < options.federated.rounds else None
+    figures = statement(ledger.terms, ledger.events).epsilon
+    line: dict[str, Any] = {"round": state.round, "wer": wer, "epsilon": figures}
+    if options.telemetry == "debug":
+        line["telemetry"] = result.telemetry.to_json()
+    folder.append_round(line)
+    save_checkpoint(folder.checkpoint, state, result.plan.learned, digest=parts.plan.layout.digest)
+    known = [past["wer"]["wer"] for past in folder.read_rounds() if past["wer"]]
+    guaranteed = figures["pld"] if figures["pld"] is not None else figures["rdp"]
+    observer.progress(
+        Progress(
+            round=state.round,
+            rounds=options.federated.rounds,
+            wer=known[-1] if known else None,
+            epsilon=guaranteed if isinstance(guaranteed, float) else None,
+        )
+    )
+
+
+def _measured(parts: Assembly, state: ServerState) -> dict[str, Any] | None:
+    return _brief(measure(parts, state.values, parts.splits.test)) if parts.may_measure else None
+
+
+def _brief(report: WerReport) -> dict[str, Any]:
+    return {"wer": report.wer, "ci95": list(report.ci95) if report.ci95 else None}
+
+
+def _finish(
+    parts: Assembly, folder: RunFolder, ledger: Ledger, state: ServerState, *, stopped: str | None, seconds: float
+) -> dict[str, Any]:
+    """Measures the final model and writes model, guarantee and result."""
+    after = measure(parts, state.values, parts.splits.test) if parts.may_measure else None
+    seen = measure(parts, state.values, parts.splits.seen) if _shows_seen(parts) else None
+    parts.model.flat.load(state.values)
+    parts.model.save(folder.model)
+    guarantee = statement(ledger.terms, ledger.events)
+    folder.write_json(folder.privacy, guarantee.to_json())
+    before = folder.read_rounds()[0]["wer"]
+    result = {
+        "run": str(folder.path),
+        "wer": _wer(before, after, test_is=parts.splits.test_is, seen=seen),
+        "epsilon": guarantee.to_json()["epsilon"] if isinstance(parts.plan, PrivacyPlan) else _no_epsilon(),
+        "unit": guarantee.terms.unit,
+        "statement": guarantee.words,
+        "noise_multiplier": parts.plan.noise_multiplier if isinstance(parts.plan, PrivacyPlan) else 0.0,
+        "rounds": state.round,
+        "stopped": stopped,
+        "seconds": round(seconds, 1),
+    }
+    folder.write_json(folder.result, {**result, "report": after.dump() if after else None})
+    return result
+
+
+def _shows_seen(parts: Assembly) -> bool:
+    """Training speakers' held-out clips are outside the guarantee."""
+    return bool(parts.splits.seen) and parts.options.telemetry == "debug"
+
+
+def _wer(
+    before: Mapping[str, Any] | None, after: WerReport | None, *, test_is: str, seen: WerReport | None
+) -> dict[str, Any]:
+    return {
+        "before": before["wer"] if before else None,
+        "after": after.wer if after else None,
+        "ci95": list(after.ci95) if after and after.ci95 else None,
+        "test_is": test_is,
+        "seen": _brief(seen) if seen else None,
+    }
+
+
+def _no_epsilon() -> dict[str, Any]:
+    return {"pld": None, "rdp": None, "delta": None, "by_unit": None}

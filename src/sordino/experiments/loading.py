@@ -1,0 +1,40 @@
+"""From an experiment file to its options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sordino._registry import load_plugins
+from sordino.config import build, load
+from sordino.errors import ConfigError
+from sordino.experiments.options import TASKS, FederatedExperiment
+
+__all__ = ["default_job", "load_experiment"]
+
+
+def default_job() -> Path:
+    """The experiment that runs when no file is named."""
+    return Path(str(files("sordino.experiments") / "default.toml"))
+
+
+def load_experiment(path: Path | None, overrides: Sequence[str] = ()) -> FederatedExperiment:
+    """Reads an experiment file, or the default job.
+
+    Args:
+        path: the file; None for the default job.
+        overrides: ``key=value`` texts.
+
+    Raises:
+        ConfigError: anything wrong with the file, named with its key.
+    """
+    table: dict[str, Any] = load(path or default_job(), overrides)
+    plugins = table.get("plugins", [])
+    if not isinstance(plugins, list) or not all(isinstance(name, str) for name in plugins):
+        raise ConfigError(f"plugins = {plugins!r}: expected a list of module names in quotes.")
+    load_plugins(plugins)
+    kind = TASKS.get(str(table.get("task", "federated")))
+    experiment: FederatedExperiment = build(kind, table)
+    return experiment

@@ -1,0 +1,72 @@
+"""The experiment file of a federated speech-LLM: the tables of all rooms it is composed of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from sordino._check import at_least
+from sordino._registry import Registry
+from sordino.config import Choice, option
+from sordino.data import CORPORA, PARTITIONS, BySpeaker, Corpus, Partition
+from sordino.federated.options import FederatedOptions
+from sordino.models import ModelOptions
+from sordino.privacy import PrivacyOptions
+
+__all__ = ["TASKS", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
+
+TASKS: Registry[Any] = Registry("task")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataOptions:
+    """Whose speech, and who holds it."""
+
+    corpus: Annotated[Corpus, Choice(CORPORA)] = option("Where utterances come from.")
+    partition: Annotated[Partition, Choice(PARTITIONS)] = option(
+        "How they are dealt out to clients.", factory=BySpeaker
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOptions:
+    """When and how the word error rate is measured."""
+
+    every: int = option("Rounds between measurements; 0 measures before and after only.", 0)
+    batch_size: int = option("Clips decoded together; changes the speed only.", 64)
+
+    def __post_init__(self) -> None:
+        at_least("evaluation.every", self.every, 0)
+        at_least("evaluation.batch_size", self.batch_size, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationOptions:
+    """Settings for experiments that a deployment would not use."""
+
+    seeded: bool = option("Draw cohorts and noise from the seed: repeatable, and therefore not private.", default=False)
+    threads: int = option("CPU threads; 0 leaves the choice to torch.", 0)
+
+    def __post_init__(self) -> None:
+        at_least("simulation.threads", self.threads, 0)
+
+
+@TASKS.register("federated")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederatedExperiment:
+    """A speech-LLM adapted to many speakers by federated learning under component-aware differential privacy."""
+
+    name: ClassVar[str]
+
+    task: Literal["federated"] = option("What kind of experiment this is.", "federated")
+    seed: int = option("Fixes data, initial adapters and the order of local training.", 0)
+    telemetry: Literal["private", "debug"] = option(
+        "private writes only what the guarantee covers; debug adds losses, norms and cohort sizes.", "private"
+    )
+    plugins: tuple[str, ...] = option("Modules to import, which register methods of their own.", ())
+    data: DataOptions = option("The recordings.")
+    model: ModelOptions = option("The speech-LLM.", factory=ModelOptions)
+    federated: FederatedOptions = option("The federation.", factory=FederatedOptions)
+    privacy: PrivacyOptions = option("The guarantee.")
+    evaluation: EvaluationOptions = option("The measurements.", factory=EvaluationOptions)
+    simulation: SimulationOptions = option("Settings for simulations.", factory=SimulationOptions)
