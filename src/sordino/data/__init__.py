@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sordino.data.audio import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
 from sordino.data.checking import ManifestReport, check_manifest
-from sordino.data.corpus import CORPORA, Corpus, Splits
+from sordino.data.corpus import CORPORA, Corpus, Splits, readable
 from sordino.data.digits import DIGITS, digit_string
 from sordino.data.features import LogMel
 from sordino.data.manifest import Problem, read_manifest, write_manifest
@@ -46,6 +46,7 @@ __all__ = [
     "pretraining_voices",
     "read_audio",
     "read_manifest",
+    "readable",
     "split_at_pauses",
     "synthesise",
     "write_audio",

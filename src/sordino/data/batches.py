@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import torch

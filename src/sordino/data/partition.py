@@ -83,7 +83,7 @@ class BySpeaker(Partition):
 class ByAttribute(Partition):
     """Utterances with the same value of an attribute form one client, e.g. one clinic or one language."""
 
-    attribute: str = option("attribute whose values are the clients: a manifest's key, or speaker or language")
+    attribute: str = option("Attribute whose values are the clients: a manifest's key, or speaker or language.")
 
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
         groups = _grouped((self._value(utterance), utterance) for utterance in utterances)
@@ -95,7 +95,7 @@ class ByAttribute(Partition):
             near = did_you_mean(self.attribute, known)
             raise DataError(
                 f"{utterance.audio} has no attribute {self.attribute!r}{near}; give every line of the manifest one, "
-                "or choose another partition.attribute."
+                "or choose another data.partition.attribute."
             )
         return known[self.attribute]
 
@@ -108,10 +108,10 @@ class BySession(Partition):
     A speaker who owns several clients has less privacy than each of them; reports state both.
     """
 
-    per_speaker: int = option("sessions each speaker's utterances are dealt into")
+    per_speaker: int = option("Sessions each speaker's utterances are dealt into.")
 
     def __post_init__(self) -> None:
-        at_least("partition.per_speaker", self.per_speaker, 1)
+        at_least("data.partition.per_speaker", self.per_speaker, 1)
 
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         clients = []
@@ -123,7 +123,7 @@ class BySession(Partition):
                 if not dealt:
                     raise DataError(
                         f"client {name!r} has no utterance: speaker {speaker!r} has {len(group)} for "
-                        f"{self.per_speaker} sessions; lower partition.per_speaker or leave the speaker out."
+                        f"{self.per_speaker} sessions; lower data.partition.per_speaker or leave the speaker out."
                     )
                 clients.append(Client(name, speaker, tuple(group[index] for index in dealt)))
         if len({client.id for client in clients}) != len(clients):

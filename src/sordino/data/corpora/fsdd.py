@@ -42,19 +42,19 @@ class FreeSpokenDigits(Corpus):
     manifest whose files are named ``7_12`` or ``7_george_12``. A test string holds test recordings only.
     """
 
-    path: Path = option("folder of the recordings")
+    path: Path = option("Folder of the recordings.")
     digits_per_clip: tuple[int, int] = option(
-        "fewest and most digits joined into one utterance; [1, 1] joins none", (1, 1)
+        "Fewest and most digits joined into one utterance; [1, 1] joins none.", (1, 1)
     )
-    train_strings: int = option("joined training utterances of each speaker", 200)
-    test_strings: int = option("joined test utterances of each speaker", 40)
-    seed: int = option("fixes which clips are joined", 0)
+    train_strings: int = option("Joined training utterances of each speaker.", 200)
+    test_strings: int = option("Joined test utterances of each speaker.", 40)
+    seed: int = option("Fixes which clips are joined.", 0)
 
     def __post_init__(self) -> None:
-        at_least("corpus.digits_per_clip", self.digits_per_clip[0], 1)
-        at_least("corpus.digits_per_clip", self.digits_per_clip[1], self.digits_per_clip[0])
-        at_least("corpus.train_strings", self.train_strings, 1)
-        at_least("corpus.test_strings", self.test_strings, 1)
+        at_least("data.corpus.digits_per_clip", self.digits_per_clip[0], 1)
+        at_least("data.corpus.digits_per_clip", self.digits_per_clip[1], self.digits_per_clip[0])
+        at_least("data.corpus.train_strings", self.train_strings, 1)
+        at_least("data.corpus.test_strings", self.test_strings, 1)
 
     def load(self, window_s: float) -> Splits:
         clips, notes = readable(self._recordings())
@@ -74,7 +74,9 @@ class FreeSpokenDigits(Corpus):
     def _recordings(self) -> Sequence[Utterance]:
         folder = self.path.expanduser()
         if not folder.is_dir():
-            raise ConfigError(f"corpus.path = {str(self.path)!r} is no folder; name the dataset's recordings folder.")
+            raise ConfigError(
+                f"data.corpus.path = {str(self.path)!r} is no folder; name the dataset's recordings folder."
+            )
         if (folder / "manifest.jsonl").is_file():
             return read_manifest(folder / "manifest.jsonl")
         inner = folder / "recordings"

@@ -29,13 +29,15 @@ class Manifest(Corpus):
     each.
     """
 
-    train: Path = option("training manifest")
-    test: Path | None = option("test manifest; without one, held_out says how much of train is kept for testing", None)
-    held_out: float = option("fraction of the speakers (of fewer than five: of each one's clips) kept for testing", 0.2)
-    seed: int = option("fixes who or what is held out", 0)
+    train: Path = option("Training manifest.")
+    test: Path | None = option("Test manifest; without one, held_out says how much of train is kept for testing.", None)
+    held_out: float = option(
+        "Fraction of the speakers (of fewer than five: of each one's clips) kept for testing.", 0.2
+    )
+    seed: int = option("Fixes who or what is held out.", 0)
 
     def __post_init__(self) -> None:
-        fraction("corpus.held_out", self.held_out)
+        fraction("data.corpus.held_out", self.held_out)
 
     def load(self, window_s: float) -> Splits:
         train, notes = readable(read_manifest(self.train.expanduser()))
@@ -54,7 +56,7 @@ class Manifest(Corpus):
             if not utterances:
                 raise DataError(
                     f"{self.train} leaves no utterance for {split}{': ' if notes + more else ''}"
-                    f"{' '.join(notes + more)}; add recordings, or change corpus.held_out or model.window_s."
+                    f"{' '.join(notes + more)}; add recordings, or change data.corpus.held_out or model.window_s."
                 )
         return Splits(train=train, test=test, test_is=test_is, notes=notes + more)
 
@@ -88,7 +90,7 @@ def _whose(train: Sequence[Utterance], test: Sequence[Utterance]) -> str:
     for utterance in test:
         if (utterance.audio.resolve(), utterance.offset_s) in trained_on:
             raise DataError(
-                f"{utterance.audio} is both in corpus.train and in corpus.test; remove it from one of them."
+                f"{utterance.audio} is both in data.corpus.train and in data.corpus.test; remove it from one of them."
             )
     speakers = {utterance.speaker for utterance in test}
     known = speakers & {utterance.speaker for utterance in train}

@@ -36,25 +36,25 @@ class SyntheticVoices(Corpus):
     Needs the extra ``synthetic``. About 4,000 utterances render in 20 s on 2 CPUs, once.
     """
 
-    voices: int = option("training speakers", 300)
-    utterances_per_voice: int = option("training utterances of each", 12)
-    held_out_voices: int = option("test speakers, with timbres of their own", 60)
-    utterances_per_held_out_voice: int = option("test utterances of each", 8)
-    seen_utterances_per_voice: int = option("utterances of each training speaker held out of training", 1)
-    languages: tuple[str, ...] = option("languages, drawn uniformly for each voice", LANGUAGES)
-    digits: tuple[int, int] = option("fewest and most digits an utterance", (1, 4))
-    seed: int = option("fixes voices, texts and acoustic noise", 0)
+    voices: int = option("Training speakers.", 300)
+    utterances_per_voice: int = option("Training utterances of each.", 12)
+    held_out_voices: int = option("Test speakers, with timbres of their own.", 60)
+    utterances_per_held_out_voice: int = option("Test utterances of each.", 8)
+    seen_utterances_per_voice: int = option("Utterances of each training speaker held out of training.", 1)
+    languages: tuple[str, ...] = option("Languages, drawn uniformly for each voice.", LANGUAGES)
+    digits: tuple[int, int] = option("Fewest and most digits an utterance.", (1, 4))
+    seed: int = option("Fixes voices, texts and acoustic noise.", 0)
 
     def __post_init__(self) -> None:
         for field in ("voices", "utterances_per_voice", "held_out_voices", "utterances_per_held_out_voice"):
-            at_least(f"corpus.{field}", getattr(self, field), 1)
-        at_least("corpus.seen_utterances_per_voice", self.seen_utterances_per_voice, 0)
+            at_least(f"data.corpus.{field}", getattr(self, field), 1)
+        at_least("data.corpus.seen_utterances_per_voice", self.seen_utterances_per_voice, 0)
         if not self.languages:
-            raise ConfigError(f"corpus.languages is empty; choose among {', '.join(DIGITS)}.")
+            raise ConfigError(f"data.corpus.languages is empty; choose among {', '.join(DIGITS)}.")
         for language in self.languages:
-            one_of("corpus.languages", language, DIGITS)
-        at_least("corpus.digits", self.digits[0], 1)
-        at_least("corpus.digits", self.digits[1], self.digits[0])
+            one_of("data.corpus.languages", language, DIGITS)
+        at_least("data.corpus.digits", self.digits[0], 1)
+        at_least("data.corpus.digits", self.digits[1], self.digits[0])
 
     def load(self, window_s: float) -> Splits:
         positive("model.window_s", window_s)
