@@ -255,7 +255,7 @@ def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dump(value)
     if isinstance(value, Path):
-        return str(value)
+        return str(value.absolute())  # so that a run's config means the same from any folder
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -60,13 +60,18 @@ class RunFolder:
         Raises:
             ConfigError: there is something at ``path`` already.
         """
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise ConfigError(
-                f"{path} exists and is not an empty folder; continue the run in it with --resume, or choose another --out."
-            )
         folder = cls(path)
+        folder.require_free()
         replace_file(folder.config, config.encode())
         return folder
+
+    def require_free(self) -> None:
+        """Raises ConfigError unless ``path`` is absent or an empty folder; makes nothing."""
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise ConfigError(
+                f"{self.path} exists and is not an empty folder; continue the run in it with --resume, "
+                "or choose another --out."
+            )
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:

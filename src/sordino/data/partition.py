@@ -43,6 +43,11 @@ class Partition(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def clients_per_speaker(self) -> int | None:
+        """The most clients that one speaker can own; None where a client may hold several speakers."""
+        return 1
+
     @abstractmethod
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         """The clients, sorted by id; each utterance goes to exactly one of them.
@@ -88,6 +93,11 @@ class ByAttribute(Partition):
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
         groups = _grouped((self._value(utterance), utterance) for utterance in utterances)
         return [_client(name, group) for name, group in groups.items()]
+
+    @property
+    def clients_per_speaker(self) -> int | None:
+        """Unknown: people share clients."""
+        return None
 
     def _value(self, utterance: Utterance) -> str:
         known = {**utterance.attributes, "speaker": utterance.speaker, "language": utterance.language}

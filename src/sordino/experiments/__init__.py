@@ -1,6 +1,6 @@
 """Composition roots: an experiment file becomes a run."""
 
-from sordino.experiments.assembly import Assembly, assemble, clients_per_speaker, measure
+from sordino.experiments.assembly import Assembly, assemble, measure
 from sordino.experiments.federated import run_federated
 from sordino.experiments.loading import default_job, load_experiment
 from sordino.experiments.observer import Observer, Progress, Silent
@@ -14,7 +14,6 @@ __all__ = [
     "Progress",
     "Silent",
     "assemble",
-    "clients_per_speaker",
     "default_job",
     "load_experiment",
     "measure",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
-from sordino.data import Client, FeatureStore, Splits, Utterance
+from sordino.data import FeatureStore, Splits, Utterance
 from sordino.errors import ConfigError, DataError
 from sordino.evaluation import WerReport, normalise, score, transcribe
 from sordino.experiments.options import FederatedExperiment
@@ -78,7 +77,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
     terms = make_terms(
         options.privacy,
         population=len(clients),
-        clients_per_speaker=clients_per_speaker(clients),
+        clients_per_speaker=options.data.partition.clients_per_speaker,
         seeded=options.simulation.seeded,
         caveats=_caveats(options),
     )
@@ -116,12 +115,6 @@ def measure(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utteranc
     parts.model.flat.load(values)
     samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
     return score(samples, seeds=parts.seeds.at("bootstrap"))
-
-
-def clients_per_speaker(clients: Sequence[Client]) -> int | None:
-    """The most clients that one speaker owns, or None where a client mixes speakers."""
-    owned = Counter(client.speaker for client in clients)
-    return None if "" in owned else max(owned.values())
 
 
 def _normalised(utterance: Utterance) -> Utterance:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from sordino.config import to_toml
 from sordino.errors import BudgetExhausted
 from sordino.evaluation import WerReport
 from sordino.experiments.assembly import Assembly, assemble, measure
@@ -19,13 +21,14 @@ __all__ = ["run_federated"]
 
 
 def run_federated(
-    options: FederatedExperiment, folder: RunFolder, *, observer: Observer | None = None
+    options: FederatedExperiment, path: Path, *, resume: bool = False, observer: Observer | None = None
 ) -> dict[str, Any]:
     """Runs all rounds that remain and writes the result.
 
     Args:
         options: the experiment.
-        folder: a new folder, or that of an interrupted run, whose rounds are continued.
+        path: where the run folder is made; nothing is made before corpus, model and plan are known to be sound.
+        resume: continue the interrupted run at ``path`` instead.
         observer: is told the progress.
 
     Returns:
@@ -33,11 +36,17 @@ def run_federated(
 
     Raises:
         BudgetExhausted: the budget does not cover a single round.
+        ConfigError: ``path`` is taken, or holds no run to resume.
     """
     started = time.monotonic()
     observer = observer or Silent()
+    folder = RunFolder.open(path) if resume else RunFolder(path)
+    if not resume:
+        folder.require_free()
     parts = assemble(options)
     _announce(parts, observer)
+    if not resume:
+        folder = RunFolder.create(path, config=to_toml(options))
     with Ledger(folder.ledger, terms=parts.terms) as ledger:
         state, plan = _start(parts, folder)
         stopped = None

@@ -59,7 +59,7 @@ class SpeechLearner:
                 group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
             flat.zero_gradient()
             loss = self.model.loss(self.features.features(batch), [utterance.text for utterance in batch])
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             scale = self.options.gradient_clip / max(float(flat.gradient.norm()), 1e-12)
             if scale < 1:
                 flat.gradient.mul_(scale)

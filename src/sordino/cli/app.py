@@ -1,0 +1,40 @@
+"""The application that the verbs belong to."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sordino import __version__
+from sordino.cli import config, data, evaluate, list_, plan, privacy, run
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="Adapt speech and language models to private data, and say truthfully how private that was.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+) -> None:
+    if version:
+        typer.echo(f"sordino {__version__}")
+        raise typer.Exit
+
+
+app.command("run")(run.run)
+app.command("plan")(plan.plan)
+app.command("evaluate")(evaluate.evaluate)
+app.command("privacy")(privacy.privacy)
+app.command("list")(list_.list_methods)
+app.add_typer(config.app, name="config")
+app.add_typer(data.app, name="data")

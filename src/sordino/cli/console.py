@@ -1,0 +1,43 @@
+"""Where text goes: results that scripts read to stdout, words for people to stderr."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Json", "Overrides", "percent", "print_json", "stderr", "stdout"]
+
+Json = typer.Option("--json", help="Print the result as JSON to stdout.")
+Overrides = typer.Option(
+    "--set", help="Override a key, e.g. --set privacy.epsilon=8. May be repeated.", metavar="KEY=VALUE"
+)
+
+
+def stderr() -> Console:
+    """The console for people."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def stdout() -> Console:
+    """The console for a command's own result in human form."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def print_json(table: Mapping[str, Any]) -> None:
+    """One JSON object to stdout."""
+    typer.echo(json.dumps(table, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def percent(fraction: float | None) -> str:
+    """A rate for people: ``12.3 %``, or a dash."""
+    return "-" if fraction is None else f"{100 * fraction:.1f} %"

@@ -1,0 +1,41 @@
+"""``sordino evaluate``: the word error rate of a run's model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sordino.cli.console import Json, percent, print_json, stdout
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    *,
+    manifest: Annotated[Path | None, typer.Option("--manifest", help="Other test clips than the run's own.")] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Measure the word error rate of a run's model.
+
+    Example: sordino evaluate runs/first --manifest test.jsonl
+    """
+    from rich.table import Table
+
+    from sordino.experiments.evaluating import evaluate_run
+
+    result = evaluate_run(run, manifest=manifest)
+    if as_json:
+        print_json(result)
+        return
+    console = stdout()
+    table = Table(title=f"Word error rate on {result['test_is']}")
+    for column in ("speaker", "WER", "words"):
+        table.add_column(column, justify="left" if column == "speaker" else "right")
+    for speaker, figures in result["by_speaker"].items():
+        table.add_row(speaker or "(unknown)", percent(figures["wer"]), str(figures["words"]))
+    console.print(table)
+    low_high = f", 95 % interval {percent(result['ci95'][0])} to {percent(result['ci95'][1])}" if result["ci95"] else ""
+    console.print(f"all: {percent(result['wer'])}{low_high}")

@@ -1,0 +1,88 @@
+"""``sordino run``: an experiment from its file to a model and a statement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sordino.cli.console import Json, Overrides, percent, print_json, stderr
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from sordino.experiments import FederatedExperiment
+
+__all__ = ["run"]
+
+
+def run(
+    file: Annotated[Path | None, typer.Argument(help="Experiment file; without one, the default job.")] = None,
+    *,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder; made under runs/ if not given.")] = None,
+    overrides: Annotated[list[str] | None, Overrides] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted run in --out.")] = False,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Run an experiment.
+
+    Examples: sordino run my.toml --set privacy.epsilon=8 --out runs/first, sordino run --resume --out runs/first
+    """
+    console = stderr()
+    options, folder = _experiment(file, out, overrides or [], resume=resume)
+    from sordino.cli.progress import watching
+    from sordino.experiments import run_federated
+
+    try:
+        with watching(console, options.federated.rounds) as observer:
+            result = run_federated(options, folder, resume=resume, observer=observer)
+    except KeyboardInterrupt:
+        begun = (folder / "config.toml").exists()
+        how = f"continue with: sordino run --resume --out {folder}" if begun else "nothing was written."
+        console.print(f"interrupted; {how}", soft_wrap=True, markup=False)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(result)
+    _summary(console, result)
+
+
+def _experiment(
+    file: Path | None, out: Path | None, overrides: list[str], *, resume: bool
+) -> tuple[FederatedExperiment, Path]:
+    from datetime import datetime
+
+    from sordino.errors import ConfigError
+    from sordino.experiments import load_experiment
+    from sordino.records import RunFolder
+
+    if not resume:
+        stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
+        return load_experiment(file, overrides), out or Path("runs") / f"{file.stem if file else 'default'}-{stamp}"
+    if out is None:
+        raise ConfigError("--resume needs the run's folder; name it with --out.")
+    options = load_experiment(RunFolder.open(out).config)
+    if (file is not None or overrides) and load_experiment(file, overrides) != options:
+        raise ConfigError(
+            f"the settings given differ from those of the run in {out}; resume without a file and --set, "
+            "or begin another run with another --out."
+        )
+    return options, out
+
+
+def _summary(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    wer, interval = result["wer"], result["wer"]["ci95"]
+    table = Table(title=f"Word error rate on {wer['test_is']}")
+    for column in ("before", "after", "95 % interval over speakers"):
+        table.add_column(column, justify="right")
+    low_high = f"{percent(interval[0])} to {percent(interval[1])}" if interval else "-"
+    table.add_row(percent(wer["before"]), percent(wer["after"]), low_high)
+    console.print(table)
+    console.print(result["statement"], soft_wrap=True, markup=False)
+    if result["stopped"]:
+        console.print(result["stopped"], soft_wrap=True, markup=False)
+    console.print(
+        f"{result['rounds']} rounds in {result['seconds']:.0f} s; everything is in {result['run']}", soft_wrap=True
+    )

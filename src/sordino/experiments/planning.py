@@ -1,0 +1,71 @@
+"""What an experiment will guarantee, computed from its options alone: no weights, no data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sordino.errors import ConfigError
+from sordino.experiments.options import FederatedExperiment
+from sordino.models import model_shapes
+from sordino.privacy import Plan, PrivacyPlan, make_plan, make_terms, statement
+
+__all__ = ["CHANNEL_CAVEAT", "plan_report"]
+
+CHANNEL_CAVEAT = (
+    "z_eff is the noise multiplier against somebody who sees one component alone, if everything else this person sent were "
+    "public; over rounds the components feed each other through the model, so only the joint epsilon is a guarantee."
+)
+
+
+def plan_report(options: FederatedExperiment) -> dict[str, Any]:
+    """What ``sordino plan --json`` prints.
+
+    Raises:
+        ConfigError: the population is not declared; it cannot be counted without reading data.
+    """
+    population = options.privacy.population
+    if population is None:
+        raise ConfigError("privacy.population is not set: plan reads no data, so declare the number of clients K.")
+    layout = model_shapes(options.model)
+    terms = make_terms(
+        options.privacy,
+        population=population,
+        clients_per_speaker=options.data.partition.clients_per_speaker,
+        seeded=options.simulation.seeded,
+    )
+    plan = make_plan(
+        options.privacy,
+        layout=layout,
+        cohort=options.federated.cohort,
+        rounds=options.federated.rounds,
+        terms=terms,
+    )
+    guarantee = statement(terms, [plan.event()] * options.federated.rounds)
+    return {
+        "parameters": {name: layout.components.get(name, 0) for name in ("encoder", "connector", "decoder")},
+        "clip_norms": _clip_norms(plan),
+        "z_eff": _effective(plan),
+        "noise_multiplier": plan.noise_multiplier if isinstance(plan, PrivacyPlan) else 0.0,
+        "epsilon": guarantee.to_json()["epsilon"],
+        "unit": terms.unit,
+        "population": terms.population,
+        "expected_cohort": plan.expected_cohort,
+        "rounds": options.federated.rounds,
+        "statement": guarantee.words,
+    }
+
+
+def _clip_norms(plan: Plan) -> dict[str, float | None]:
+    bounds = plan.clipper.bounds
+    pairs = zip(bounds.blocks, bounds.norms, strict=True)
+    return {block.name: norm if math.isfinite(norm) else None for block, norm in pairs}
+
+
+def _effective(plan: Plan) -> dict[str, Any]:
+    """Effective multipliers; null where nothing is sent, or nothing is noised."""
+    if not isinstance(plan, PrivacyPlan):
+        return {"by_component": {}, "by_pool": {}, "caveat": CHANNEL_CAVEAT}
+    by_component, by_pool = plan.effective_multipliers()
+    finite = [{name: z if math.isfinite(z) else None for name, z in table.items()} for table in (by_component, by_pool)]
+    return {"by_component": finite[0], "by_pool": finite[1], "caveat": CHANNEL_CAVEAT}
