@@ -238,7 +238,7 @@ def _describe(hint: Any) -> str:
 
 
 def dump(options: Any) -> dict[str, Any]:
-    """The table that `build` makes ``options`` from again; keys without a value are left out."""
+    """The table that `build` makes ``options`` from again; paths absolute, keys without a value left out."""
     table: dict[str, Any] = {}
     fields = dataclasses.fields(options)
     method = getattr(type(options), "name", None)

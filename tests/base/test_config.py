@@ -281,7 +281,7 @@ EXPERIMENTS = st.builds(
     corpus=TEXT,
     seed=st.integers(-(2**63), 2**63 - 1),
     seeded=st.booleans(),
-    out=st.sampled_from([Path("runs"), Path("/a/b c")]),
+    out=st.sampled_from([Path("/runs"), Path("/a/b c")]),
     betas=st.tuples(NUMBERS, NUMBERS),
     stages=st.lists(PRIVACY, max_size=2).map(tuple),
     words=st.dictionaries(TEXT, st.integers(0, 9), max_size=2),
@@ -303,6 +303,14 @@ class TestDumping:
             "allocation": {"method": "split", "alpha": 0.1, "pools": []},
         }
         assert "derived" not in table
+
+    def test_a_relative_path_means_the_same_from_any_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        text = to_toml(Experiment(corpus="fsdd", out=Path("runs/a")))
+        monkeypatch.chdir("/")
+        assert build(Experiment, tomllib.loads(text)).out == tmp_path / "runs" / "a"
 
     def test_a_field_called_name_is_no_method(self) -> None:
         assert dump(Voice()) == {"name": "anna"}
