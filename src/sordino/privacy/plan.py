@@ -92,7 +92,7 @@ class Plan(ABC):
 
     def clip(self, update: Update) -> ClippedUpdate:
         """Bounds one client's update."""
-        return _Clipped(*self.clipper.clip(update.values), digest=self.layout.digest)
+        return _Clipped(*self.clipper.clip(update.values), clipper=self.clipper)
 
     def receive(self, values: torch.Tensor, *, digest: str) -> ClippedUpdate:
         """Takes an update that came over a wire: checks what it belongs to and clips it again.
@@ -109,7 +109,7 @@ class Plan(ABC):
 
     def empty_sum(self) -> ClippedSum:
         """A sum of no updates."""
-        return _Sum(torch.zeros(self.layout.size, dtype=torch.float64), self.layout.digest)
+        return _Sum(torch.zeros(self.layout.size, dtype=torch.float64), self.clipper)
 
     def release(
         self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
@@ -117,24 +117,28 @@ class Plan(ABC):
         """``(sum + noise) / n``: the only way out.
 
         Args:
-            total: sum of clipped updates; an empty one gives noise only.
+            total: sum of clipped updates; an empty one gives noise only. Used up.
             receipt: proof that the ledger holds this round's event.
             noise: where the noise comes from.
             place: names this release among others of a seeded simulation.
 
         Raises:
-            PrivacyError: a receipt for another event or used before, or a sum of another layout.
+            PrivacyError: a receipt for another event or used before, a sum under other bounds or released before.
         """
-        if not isinstance(total, _Sum) or total.digest != self.layout.digest:
-            raise PrivacyError("the sum belongs to another layout than the plan; start it with plan.empty_sum().")
+        if not isinstance(total, _Sum) or total.clipper != self.clipper:
+            raise PrivacyError(
+                "the sum was clipped to other bounds or for another layout than the plan's; start it with this round's "
+                "plan.empty_sum()."
+            )
         receipt.spend(self.event())
+        values = total.take()
         fault_point("release.before")
         stream = noise.stream("noise", *place)
         for block, std in zip(self.clipper.bounds.blocks, self.noise_stds, strict=True):
             for start, stop in block.slices if std > 0 else ():
-                _add_noise(total.values[start:stop], std, stream)
+                _add_noise(values[start:stop], std, stream)
         n = self.expected_cohort
-        mean = total.values.div_(n).float()
+        mean = values.div_(n).float()
         norms = ReleasedNorms(
             norm_squared=tuple(block_norm(mean, block) ** 2 for block in self.clipper.bounds.blocks),
             noise_std=tuple(std / n for std in self.noise_stds),
@@ -284,22 +288,38 @@ def _add_noise(values: torch.Tensor, std: float, stream: Stream) -> None:
 
 
 class _Clipped(ClippedUpdate):
-    __slots__ = ("digest", "finite", "norms", "values")
+    __slots__ = ("clipper", "finite", "norms", "values")
 
-    def __init__(self, values: torch.Tensor, norms: tuple[float, ...], finite: bool, *, digest: str) -> None:
-        self.values, self.norms, self.finite, self.digest = values, norms, finite, digest
+    def __init__(self, values: torch.Tensor, norms: tuple[float, ...], finite: bool, *, clipper: Clipper) -> None:
+        self.values, self.norms, self.finite, self.clipper = values, norms, finite, clipper
 
 
 class _Sum(ClippedSum):
-    __slots__ = ("digest", "values")
+    """Knows the clipper of its round: an update under other bounds could outweigh C, or reach a block without noise."""
 
-    def __init__(self, values: torch.Tensor, digest: str) -> None:
-        self.values, self.digest = values, digest
+    __slots__ = ("_released", "_values", "clipper")
+
+    def __init__(self, values: torch.Tensor, clipper: Clipper) -> None:
+        self._values, self.clipper, self._released = values, clipper, False
 
     def add(self, update: ClippedUpdate) -> None:
-        if not isinstance(update, _Clipped) or update.digest != self.digest:
-            raise PrivacyError("an update of another layout was added to the sum; clip it with the plan of this round.")
-        self.values.add_(update.values)
+        self._refuse_released()
+        if not isinstance(update, _Clipped) or update.clipper != self.clipper:
+            raise PrivacyError(
+                "an update clipped to other bounds or for another layout was added to the sum; clip it with the plan of "
+                "this round."
+            )
+        self._values.add_(update.values)
+
+    def take(self) -> torch.Tensor:
+        """The sum itself, once."""
+        self._refuse_released()
+        self._released = True
+        return self._values
+
+    def _refuse_released(self) -> None:
+        if self._released:
+            raise PrivacyError("this sum was released already; start another with plan.empty_sum().")
 
 
 class _Noisy(Released):
