@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError
 
-__all__ = ["read_config", "reading"]
+__all__ = ["read_config", "reading", "without_progress_bars"]
 
 
 def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
@@ -19,13 +21,30 @@ def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
         read: loads from it.
     """
     try:
-        return read()
+        if not Path(source).is_dir():
+            return read()
+        with without_progress_bars():
+            return read()
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
         raise ConfigError(
             f"{what} = {source!r} cannot be loaded ({reason}); name an existing folder, or a hub id that is in the "
             "local cache or can be downloaded (HF_HUB_OFFLINE forbids downloading)."
         ) from error
+
+
+@contextmanager
+def without_progress_bars() -> Iterator[None]:
+    """Hides the bars that transformers shows for every file of weights, short as they are for local ones."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def read_config(what: str, source: str) -> Any:

@@ -61,8 +61,8 @@ class FlatParameters:
             )
         self.layout = ParameterLayout.from_shapes((name, component, t.shape) for name, component, t in entries)
         device = entries[0][2].device
-        self.values = torch.empty(self.layout.size, device=device)
-        self.gradient = torch.zeros(self.layout.size, device=device)
+        self.values = torch.empty(self.layout.size, dtype=torch.float32, device=device)
+        self.gradient = torch.zeros_like(self.values)
         self._views: list[tuple[nn.Parameter, torch.Tensor]] = []
         for slot, (_, _, tensor) in zip(self.layout.slots, entries, strict=True):
             view = self.values[slot.start : slot.stop].view(slot.shape)

@@ -10,6 +10,7 @@ from transformers import PreTrainedModel
 
 from sordino.layout import ParameterLayout
 from sordino.models.adapters import add_lora, copy_tensors
+from sordino.models.checkpoints import without_progress_bars
 from sordino.models.connectors import Connector
 from sordino.models.decoders import Tokens, empty_decoder, load_decoder
 from sordino.models.encoders import empty_encoder, load_encoder
@@ -88,9 +89,10 @@ def save_base(model: SpeechLLM, folder: Path, *, connector: Connector, dtype: to
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    for part, name in ((model.encoder, "encoder"), (model.decoder, "decoder")):
-        nn.Module.to(part, dtype)
-        part.save_pretrained(folder / name)
+    with without_progress_bars():
+        for part, name in ((model.encoder, "encoder"), (model.decoder, "decoder")):
+            nn.Module.to(part, dtype)
+            part.save_pretrained(folder / name)
     model.tokens.tokenizer.save_pretrained(str(folder / "decoder"))
     weights = {name: tensor.detach().to(dtype).cpu() for name, tensor in model.connector.state_dict().items()}
     save_file(weights, folder / "connector.safetensors", {"format": "pt"})

@@ -31,7 +31,7 @@ ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz' :-àáâãäåæçèéêëìíî�
 
 _WIDTH: Final = 128
 _LAYERS: Final = 3
-_HEADS: Final = 4
+_HEADS: Final = 2
 _UNKNOWN: Final = "<unk>"
 _END: Final = "</s>"
 
@@ -87,7 +87,8 @@ def _encoder_config() -> WhisperConfig:
         d_model=_WIDTH,
         encoder_layers=_LAYERS,
         encoder_attention_heads=_HEADS,
-        encoder_ffn_dim=4 * _WIDTH,
+        encoder_ffn_dim=2 * _WIDTH,
+        activation_function="relu",
         max_source_positions=int(WINDOW_S * 50),
         vocab_size=1,
         decoder_layers=0,
