@@ -37,7 +37,7 @@ class PrivacyOptions:
 
     def __post_init__(self) -> None:
         one_of("privacy.grouping", self.grouping, GROUPINGS)
-        if not math.isinf(self.clip_norm):
+        if self.clip_norm != math.inf:
             positive("privacy.clip_norm", self.clip_norm)
         if self.noise_multiplier is not None:
             at_least("privacy.noise_multiplier", self.noise_multiplier, 0)

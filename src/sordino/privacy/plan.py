@@ -192,7 +192,7 @@ class PrivacyPlan(Plan):
                 f"privacy.clip_norm = inf with noise_multiplier = {self.noise_multiplier}: expected a finite clip norm, "
                 'since the noise is a multiple of it; set one, or privacy.mechanism = "none".'
             )
-        if not math.isinf(self.clip_norm):
+        if self.clip_norm != math.inf:
             positive("privacy.clip_norm", self.clip_norm)
 
     @cached_property

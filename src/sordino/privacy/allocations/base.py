@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias, final
 
 from sordino._registry import Registry
@@ -31,7 +30,7 @@ class AllocationState:
     """
 
     rounds: int = 0
-    statistics: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    statistics: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

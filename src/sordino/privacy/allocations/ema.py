@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sordino._check import fraction, positive
+from sordino._check import at_least, fraction, positive
 from sordino.config import option
 from sordino.privacy.allocations.base import ALLOCATIONS, Allocation, AllocationState, Blocks, ReleasedNorms
 
@@ -39,6 +39,7 @@ class NormEma(Allocation):
     def __post_init__(self) -> None:
         fraction("privacy.allocation.beta", self.beta, one=True)
         positive("privacy.allocation.gamma", self.gamma)
+        at_least("privacy.allocation.warmup", self.warmup, 0)
 
     @abstractmethod
     def base_shares(self, blocks: Blocks) -> Sequence[float]:

@@ -64,7 +64,7 @@ class AlphaSplit(Allocation):
             pool = self._pool(block.components)
             sizes[pool] = sizes.get(pool, 0) + block.size
         return [
-            self._fraction(pool) * block.size / sizes[pool]
+            self._fraction(pool) * block.size / (sizes[pool] or 1)
             for block, pool in ((block, self._pool(block.components)) for block in blocks)
         ]
 
