@@ -239,21 +239,15 @@ def _describe(hint: Any) -> str:
 
 def dump(options: Any) -> dict[str, Any]:
     """The table that `build` makes ``options`` from again; paths absolute, keys without a value left out."""
-    table: dict[str, Any] = {}
-    fields = dataclasses.fields(options)
-    method = getattr(type(options), "name", None)
-    if isinstance(method, str) and "name" not in {field.name for field in fields}:
-        table["method"] = method
-    for field in fields:
-        value = _plain(getattr(options, field.name))
-        if field.init and value is not None:
-            table[field.name] = value
-    return table
+    fields = [field for field in dataclasses.fields(options) if field.init]
+    table = {field.name: _plain(getattr(options, field.name)) for field in fields}
+    return {key: value for key, value in table.items() if value is not None}
 
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dump(value)
+        method = getattr(type(value), "name", None)  # set by the registry, unless the class has a field of that name
+        return ({"method": method} if isinstance(method, str) else {}) | dump(value)
     if isinstance(value, Path):
         return str(value.absolute())  # so that a run's config means the same from any folder
     if isinstance(value, Mapping):

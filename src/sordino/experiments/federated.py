@@ -14,7 +14,7 @@ from sordino.experiments.assembly import Assembly, assemble, measure
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
-from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, statement
+from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, make_statement
 from sordino.records import RunFolder
 
 __all__ = ["run_federated"]
@@ -102,7 +102,7 @@ def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundRes
     options, state = parts.options, result.state
     due = options.evaluation.every and state.round % options.evaluation.every == 0
     wer = _measured(parts, state) if due and state.round < options.federated.rounds else None
-    figures = statement(ledger.terms, ledger.events).epsilon
+    figures = make_statement(ledger.terms, ledger.events).epsilon
     line: dict[str, Any] = {"round": state.round, "wer": wer, "epsilon": figures}
     if options.telemetry == "debug":
         line["telemetry"] = result.telemetry.to_json()
@@ -136,7 +136,7 @@ def _finish(
     seen = measure(parts, state.values, parts.splits.seen) if _shows_seen(parts) else None
     parts.model.flat.load(state.values)
     parts.model.save(folder.model)
-    guarantee = statement(ledger.terms, ledger.events)
+    guarantee = make_statement(ledger.terms, ledger.events)
     folder.write_json(folder.privacy, guarantee.to_json())
     before = folder.read_rounds()[0]["wer"]
     result = {

@@ -8,7 +8,7 @@ from typing import Any
 from sordino.errors import ConfigError
 from sordino.experiments.options import FederatedExperiment
 from sordino.models import model_shapes
-from sordino.privacy import Plan, PrivacyPlan, make_plan, make_terms, statement
+from sordino.privacy import Plan, PrivacyPlan, make_plan, make_statement, make_terms
 
 __all__ = ["CHANNEL_CAVEAT", "plan_report"]
 
@@ -41,7 +41,7 @@ def plan_report(options: FederatedExperiment) -> dict[str, Any]:
         rounds=options.federated.rounds,
         terms=terms,
     )
-    guarantee = statement(terms, [plan.event()] * options.federated.rounds)
+    guarantee = make_statement(terms, [plan.event()] * options.federated.rounds)
     return {
         "parameters": {name: layout.components.get(name, 0) for name in ("encoder", "connector", "decoder")},
         "clip_norms": _clip_norms(plan),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sordino.privacy.guarantee import make_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
     from sordino.privacy.plan import Mechanism, NonPrivate, Plan, PrivacyPlan
-    from sordino.privacy.statement import Statement, statement, statement_of_run
+    from sordino.privacy.statement import Statement, make_statement, statement_of_run
     from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
 _LATER = {
@@ -29,7 +29,7 @@ _LATER = {
     "guarantee": ("make_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
     "plan": ("Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
-    "statement": ("Statement", "statement", "statement_of_run"),
+    "statement": ("Statement", "make_statement", "statement_of_run"),
     "updates": ("ClippedSum", "ClippedUpdate", "Released", "Update"),
 }
 
@@ -70,7 +70,7 @@ __all__ = [
     "make_terms",
     "noise_multiplier_for",
     "read_ledger",
-    "statement",
+    "make_statement",
     "statement_of_run",
 ]
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sordino._check import at_least, did_you_mean
+from sordino._check import at_least, did_you_mean, fraction
 from sordino.errors import PrivacyError
 
 __all__ = ["Event", "FixedSizeGaussian", "GaussianEvent", "PlainRelease", "PoissonGaussian"]
@@ -70,6 +70,10 @@ class PoissonGaussian(GaussianEvent):
 
     rate: float
 
+    def __post_init__(self) -> None:
+        GaussianEvent.__post_init__(self)
+        fraction("rate", self.rate, one=True)
+
     def draws(self, multiplicity: int) -> tuple[float, ...]:
         """Probability that 0, 1, ..., m clients of one unit take part: binomial(m, q)."""
         q, m = self.rate, multiplicity
@@ -85,6 +89,11 @@ class FixedSizeGaussian(GaussianEvent):
 
     size: int
     population: int
+
+    def __post_init__(self) -> None:
+        GaussianEvent.__post_init__(self)
+        at_least("size", self.size, 1)
+        at_least("population", self.population, self.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

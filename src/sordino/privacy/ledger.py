@@ -11,6 +11,7 @@ import fcntl
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,7 +20,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from sordino._faults import fault_point
-from sordino.errors import BudgetExhausted, PrivacyError
+from sordino.errors import BudgetExhausted, ConfigError, PrivacyError
 from sordino.privacy.accounting import guaranteed
 from sordino.privacy.events import Event
 
@@ -65,17 +66,29 @@ class Charge:
 
 
 class Receipt:
-    """Proof that one event is in the ledger. Good for one release of that event."""
+    """Proof that one event is in the ledger. Good for one release of that event, with the randomness that it states."""
 
-    __slots__ = ("_event", "_spent")
+    __slots__ = ("_event", "_seeded", "_spent")
 
     def __init__(self, event: Event, *, ledger: Ledger) -> None:
         if not isinstance(ledger, Ledger):
             raise PrivacyError("a receipt was made without a ledger; get one from ledger.charge(event).")
-        self._event, self._spent = event, False
+        self._event, self._seeded, self._spent = event, ledger.terms.seeded, False
 
-    def spend(self, event: Event) -> None:
-        """Uses the receipt up; raises PrivacyError if it was used before or paid for something else."""
+    def spend(self, event: Event, *, seeded: bool) -> None:
+        """Uses the receipt up; raises PrivacyError if it was used before or paid for something else.
+
+        Args:
+            event: what is released.
+            seeded: whether its noise comes from a seed. A ledger of fresh noise would lie about it; a seeded one would
+                take a repeated round for a replay that costs nothing.
+        """
+        if seeded != self._seeded:
+            kinds = {True: "a seeded simulation", False: "fresh randomness"}
+            raise PrivacyError(
+                f"the ledger states {kinds[self._seeded]}, the noise is of {kinds[seeded]}; make both follow "
+                "simulation.seeded."
+            )
         if self._spent:
             raise PrivacyError("this receipt has paid for a release already; charge the ledger for each release.")
         if event != self._event:
@@ -98,26 +111,34 @@ class Ledger:
 
     def __init__(self, path: Path, *, terms: Terms) -> None:
         self.path = path
-        created = not path.exists()
         self._file = path.open("a+b")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._file.close()
             raise PrivacyError(f"{path} is in use by another run; wait for it, or choose another --out.") from None
-        if created or path.stat().st_size == 0:
-            self.terms, self._charges = terms, list[Charge]()
-            self._append({"ledger": 1, "terms": dataclasses.asdict(terms)})
-            _sync_folder(path.parent)
-            return
-        self.terms, self._charges, whole = _parse(path, path.read_bytes())
-        self._file.truncate(whole)  # a torn last line was never confirmed, so nothing was released on it
-        if self.terms != terms:
+        try:
+            self.terms, self._charges = self._begin(terms) if path.stat().st_size == 0 else self._continue(terms)
+        except BaseException:
             self._file.close()
+            raise
+        # Only what earlier processes charged can be drawn again, each once: a second release in this one is a new draw.
+        self._replays = Counter(self._charges if terms.seeded else ())
+
+    def _begin(self, terms: Terms) -> tuple[Terms, list[Charge]]:
+        self._append({"ledger": 1, "terms": dataclasses.asdict(terms)})
+        _sync_folder(self.path.parent)
+        return terms, []
+
+    def _continue(self, terms: Terms) -> tuple[Terms, list[Charge]]:
+        begun, charges, whole = _parse(self.path, self.path.read_bytes())
+        if begun != terms:
             raise PrivacyError(
-                f"{path} was begun under {_differences(self.terms, terms)}; resume with the settings of the run, "
+                f"{self.path} was begun under {_differences(begun, terms)}; resume with the settings of the run, "
                 "or begin another one with --out."
             )
+        self._file.truncate(whole)  # a torn last line was never confirmed, so nothing was released on it
+        return begun, charges
 
     def __enter__(self) -> Self:
         return self
@@ -143,7 +164,7 @@ class Ledger:
 
     def require(self, event: Event, *, round: int) -> None:  # noqa: A002 - the domain's word
         """Raises BudgetExhausted if charging this event would exceed the budget; writes nothing."""
-        if self.terms.budget is None or self._is_replay(Charge(round, event)):
+        if self.terms.budget is None or self._replays[Charge(round, event)]:
             return
         figure = guaranteed([*self.events, event], delta=self.terms.delta, multiplicity=self.terms.multiplicity)
         total = math.inf if figure.value is None else figure.value
@@ -156,20 +177,20 @@ class Ledger:
     def charge(self, event: Event, *, round: int) -> Receipt:  # noqa: A002
         """Writes the charge to disk (fsync), then hands out the receipt.
 
-        In a seeded simulation a round that was charged before is a replay of the very same draw: it is not charged twice.
+        In a seeded simulation a round that an earlier process charged is a replay of the very same draw: it is not
+        charged twice.
 
         Raises:
             BudgetExhausted: the total would exceed the budget; nothing is written.
         """
         charge = Charge(round, event)
-        if not self._is_replay(charge):
-            self.require(event, round=round)
-            self._append({"charge": len(self._charges) + 1, "round": round, "at": _now(), "event": event.to_json()})
-            self._charges.append(charge)
+        if self._replays[charge]:
+            self._replays[charge] -= 1
+            return Receipt(event, ledger=self)
+        self.require(event, round=round)
+        self._append({"charge": len(self._charges) + 1, "round": round, "at": _now(), "event": event.to_json()})
+        self._charges.append(charge)
         return Receipt(event, ledger=self)
-
-    def _is_replay(self, charge: Charge) -> bool:
-        return self.terms.seeded and charge in self._charges
 
     def _append(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
@@ -204,7 +225,7 @@ def _parse(path: Path, content: bytes) -> tuple[Terms, list[Charge], int]:
                 terms = Terms(**{**fields, "caveats": tuple(fields["caveats"])})
             else:
                 charges.append(Charge(int(table["round"]), Event.from_json(table["event"])))
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, ConfigError):
             raise PrivacyError(
                 f"{path}, line {number}: not a line that a ledger writes; restore the file from a copy, since without it "
                 "what was released cannot be stated."

@@ -130,7 +130,7 @@ class Plan(ABC):
                 "the sum was clipped to other bounds or for another layout than the plan's; start it with this round's "
                 "plan.empty_sum()."
             )
-        receipt.spend(self.event())
+        receipt.spend(self.event(), seeded=noise.seeded)
         values = total.take()
         fault_point("release.before")
         stream = noise.stream("noise", *place)

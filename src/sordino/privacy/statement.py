@@ -13,7 +13,7 @@ from sordino.privacy.accounting import epsilon
 from sordino.privacy.events import Event
 from sordino.privacy.ledger import Terms, read_ledger
 
-__all__ = ["Statement", "statement", "statement_of_run"]
+__all__ = ["Statement", "make_statement", "statement_of_run"]
 
 MEANINGFUL = 20.0
 """Above this epsilon nothing is called private."""
@@ -62,10 +62,10 @@ class Statement:
 def statement_of_run(folder: Path) -> Statement:
     """The statement recomputed from ``ledger.jsonl`` in a run's folder."""
     terms, charges = read_ledger(folder / "ledger.jsonl")
-    return statement(terms, [charge.event for charge in charges])
+    return make_statement(terms, [charge.event for charge in charges])
 
 
-def statement(terms: Terms, events: Sequence[Event]) -> Statement:
+def make_statement(terms: Terms, events: Sequence[Event]) -> Statement:
     """The statement for these events under these terms."""
     units = {"client": 1, "speaker": terms.clients_per_speaker}
     if terms.clients_per_speaker == 1:
