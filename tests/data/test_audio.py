@@ -127,18 +127,20 @@ def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
 
 @given(cut=st.floats(0.02, 0.98))
 @settings(max_examples=25, deadline=None)
-def test_a_damaged_file_is_an_error_or_shorter_never_a_crash(tmp_path_factory: pytest.TempPathFactory, cut: float) -> None:
+def test_a_damaged_file_is_an_error_or_shorter_never_a_crash(
+    tmp_path_factory: pytest.TempPathFactory, cut: float
+) -> None:
     folder = tmp_path_factory.mktemp("cut")
     noise = np.random.default_rng(0).uniform(-0.5, 0.5, 8_000).astype(np.float32)
     write_audio(folder / "whole.flac", noise)
     content = (folder / "whole.flac").read_bytes()
     (folder / "cut.flac").write_bytes(content[: int(len(content) * cut)])
+    message, length = "", 0
     try:
-        audio = read_audio(folder / "cut.flac")
+        length = len(read_audio(folder / "cut.flac"))
     except DataError as error:
-        assert "cut.flac" in str(error)
-    else:
-        assert 0 < len(audio) < len(noise)
+        message = str(error)
+    assert "cut.flac" in message or 0 < length < len(noise)
 
 
 def test_one_sample_at_a_high_rate_is_still_a_sample(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ def test_filters_are_those_of_transformers(num_mels: int) -> None:
 @pytest.mark.parametrize("num_mels", [80, 128])
 @pytest.mark.parametrize(("window_s", "samples"), [(30, 1), (30, 70_001), (30, 480_000)])
 def test_same_as_transformers_on_thirty_seconds(num_mels: int, window_s: int, samples: int) -> None:
-    reference = WhisperFeatureExtractor(feature_size=num_mels)(noise(samples), sampling_rate=16_000)["input_features"][0]
+    reference = WhisperFeatureExtractor(feature_size=num_mels)(noise(samples), sampling_rate=16_000)["input_features"][
+        0
+    ]
     np.testing.assert_allclose(LogMel(num_mels, window_s)(noise(samples)), reference, atol=2e-5)
 
 
@@ -32,7 +34,9 @@ def test_same_as_transformers_on_a_short_window(samples: int) -> None:
     features = LogMel(80, 2.0)(noise(samples))
     assert features.dtype == np.float32
     assert features.shape == (80, 200)
-    np.testing.assert_allclose(features, extractor(noise(samples), sampling_rate=16_000)["input_features"][0], atol=2e-5)
+    np.testing.assert_allclose(
+        features, extractor(noise(samples), sampling_rate=16_000)["input_features"][0], atol=2e-5
+    )
 
 
 @pytest.mark.parametrize("samples", [1, 8_000, 31_600])

@@ -88,4 +88,5 @@ def _note(reason: str, left_out: Sequence[Utterance]) -> tuple[str, ...]:
         return ()
     names = ", ".join(utterance.audio.name for utterance in left_out[:_NAMED])
     more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-    return (f"left out {len(left_out)} utterances {reason}: {names}{more}.",)
+    plural = "s" if len(left_out) > 1 else ""
+    return (f"left out {len(left_out)} utterance{plural} {reason}: {names}{more}.",)

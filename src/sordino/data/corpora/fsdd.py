@@ -7,12 +7,15 @@ speaker are its official test set.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from sordino._check import at_least, positive
 from sordino.config import option
@@ -116,11 +119,15 @@ class FreeSpokenDigits(Corpus):
         for speaker in sorted({clip.speaker for clip in clips}):
             own = [clip for clip in clips if clip.speaker == speaker]
             rng = Seeds(self.seed).at("fsdd", split, speaker).generator()
-            deck = _deck(len(own), rng)
+            hand: deque[Utterance] = deque()
             (folder / speaker).mkdir(exist_ok=True)
             for index in range(count):
                 wanted = int(rng.integers(self.digits_per_clip[0], self.digits_per_clip[1] + 1))
-                chosen, audio = _join([own[next(deck)] for _ in range(wanted)], rng, window_s)
+                while len(hand) < wanted:
+                    hand.extend(own[position] for position in rng.permutation(len(own)))
+                chosen, audio = _join(tuple(islice(hand, wanted)), rng, window_s)
+                for _ in chosen:
+                    hand.popleft()
                 file = folder / speaker / f"{split}-{index:04d}.flac"
                 text = " ".join(clip.text for clip in chosen)
                 yield replace(
@@ -151,14 +158,9 @@ def _index(clip: Utterance) -> int:
     return int(match.group(1))
 
 
-def _deck(size: int, rng: np.random.Generator) -> Iterator[int]:
-    while True:
-        yield from (int(index) for index in rng.permutation(size))
-
-
 def _join(
     clips: Sequence[Utterance], rng: np.random.Generator, window_s: float
-) -> tuple[Sequence[Utterance], np.ndarray[tuple[int], np.dtype[np.float32]]]:
+) -> tuple[Sequence[Utterance], npt.NDArray[np.float32]]:
     """The first of ``clips``, as many as fit into the window, one after another with short gaps."""
     limit = int(window_s * SAMPLE_RATE_HZ)
     audio = read_audio(clips[0].audio)

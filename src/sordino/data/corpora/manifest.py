@@ -52,13 +52,15 @@ class Manifest(Corpus):
             train, test = self._by_clip(train)
             test_is = "held-out clips of training speakers"
         train, more = within_window(train, window_s)
+        notes += more
         for split, utterances in (("training", train), ("testing", test)):
             if not utterances:
+                reasons = "".join(f"{note.rstrip('.')}; " for note in notes)
                 raise DataError(
-                    f"{self.train} leaves no utterance for {split}{': ' if notes + more else ''}"
-                    f"{' '.join(notes + more)}; add recordings, or change data.corpus.held_out or model.window_s."
+                    f"{self.train} leaves no utterance for {split}: {reasons}add recordings, or change "
+                    "data.corpus.held_out or model.window_s."
                 )
-        return Splits(train=train, test=test, test_is=test_is, notes=notes + more)
+        return Splits(train=train, test=test, test_is=test_is, notes=notes)
 
     def _by_speaker(self, utterances: Sequence[Utterance]) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
         speakers = sorted({utterance.speaker for utterance in utterances})
