@@ -256,7 +256,7 @@ def test_a_fraction_of_no_component_and_a_group_across_pools_are_refused() -> No
     across = ParameterLayout.from_shapes(
         [("model.layers.0.a", "encoder", (2,)), ("model.layers.0.b", "decoder", (2,))], grouping="layer"
     )
-    with pytest.raises(ConfigError, match="finer privacy.grouping"):
+    with pytest.raises(ConfigError, match=r"finer privacy\.grouping"):
         AlphaSplit().bounds(across, AllocationState(), 1.0)
 
 

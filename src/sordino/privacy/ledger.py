@@ -225,7 +225,9 @@ def _parse(path: Path, content: bytes) -> tuple[Terms, list[Charge], int]:
                 terms = Terms(**{**fields, "caveats": tuple(fields["caveats"])})
             else:
                 charges.append(Charge(int(table["round"]), Event.from_json(table["event"])))
-        except (ValueError, KeyError, TypeError, AttributeError, ConfigError):
+        except (PrivacyError, ConfigError) as error:
+            raise PrivacyError(f"{path}, line {number}: {error}") from None
+        except (ValueError, KeyError, TypeError, AttributeError):
             raise PrivacyError(
                 f"{path}, line {number}: not a line that a ledger writes; restore the file from a copy, since without it "
                 "what was released cannot be stated."
