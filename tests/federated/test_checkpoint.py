@@ -1,0 +1,40 @@
+"""Checkpoints are whole or absent, and belong to one model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sordino.errors import ConfigError
+from sordino.federated import ServerState, load_checkpoint, save_checkpoint
+from sordino.privacy import AllocationState
+
+STATE = ServerState(7, torch.randn(11, generator=torch.Generator().manual_seed(0)))
+LEARNED = AllocationState(7, {"mean_square": (0.1, 1e-30), "variance": (3.0, 0.0)})
+
+
+def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint" / "state.safetensors"
+    save_checkpoint(path, STATE, LEARNED, digest="abc")
+    state, learned = load_checkpoint(path, digest="abc")
+    assert state.round == 7
+    assert torch.equal(state.values, STATE.values)
+    assert learned == LEARNED
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_another_models_checkpoint_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    save_checkpoint(path, STATE, LEARNED, digest="abc")
+    with pytest.raises(ConfigError, match="belongs to layout abc, the model has xyz"):
+        load_checkpoint(path, digest="xyz")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a tensor file", b"\x00" * 64])
+def test_damage_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="is not a checkpoint"):
+        load_checkpoint(path, digest="abc")
