@@ -13,7 +13,7 @@ from sordino.errors import DataError
 
 def test_every_kind_of_problem_is_found_in_one_pass(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    for name, seconds in (("a", 0.5), ("b", 0.5), ("long", 3.0)):
+    for name, seconds in (("a", 0.5), ("b", 0.5), ("long", 3.0), ("stale", 0.8)):
         write_audio(tmp_path / f"{name}.flac", rng.uniform(-0.1, 0.1, int(16_000 * seconds)).astype(np.float32))
     write_audio(tmp_path / "copy.flac", soundfile.read(tmp_path / "a.flac", dtype="float32")[0])
     write_audio(tmp_path / "silent.flac", np.zeros(8_000, np.float32))
@@ -37,6 +37,7 @@ def test_every_kind_of_problem_is_found_in_one_pass(tmp_path: Path) -> None:
                 line("b.flac", duration=0.3),
                 line("long.flac", duration=1.0, offset=2.5),
                 line("absent.wav"),
+                line("stale.flac", duration=0.7),
             ]
         )
     )
@@ -51,14 +52,15 @@ def test_every_kind_of_problem_is_found_in_one_pass(tmp_path: Path) -> None:
         (8, "long"),
         (10, "duration"),
         (11, "missing"),
+        (12, "duration"),
     ]
     assert all(";" in problem.message for problem in report.problems), "every problem has its remedy"
     assert report.kinds["unreadable"] == 2
-    assert report.utterances == 9
-    assert report.speakers == {"s1": 8, "s2": 1}
-    assert report.languages == {"en": 1, "": 8}
+    assert report.utterances == 10
+    assert report.speakers == {"s1": 9, "s2": 1}
+    assert report.languages == {"en": 1, "": 9}
     assert report.longest_s == 3.0
-    assert report.hours == pytest.approx((6 * 0.5 + 3.0 + 0.3 + 1.0) / 3600)
+    assert report.hours == pytest.approx((6 * 0.5 + 3.0 + 0.3 + 1.0 + 0.7) / 3600)
 
 
 def test_an_empty_manifest_is_a_problem_and_an_absent_one_an_error(tmp_path: Path) -> None:

@@ -18,11 +18,23 @@ import pytest
 import soundfile
 
 from sordino.config import build, dump
-from sordino.data import CORPORA, Corpus, Splits, Voice, read_audio, synthesise, write_audio
+from sordino.data import (
+    CORPORA,
+    Corpus,
+    FeatureStore,
+    Splits,
+    Voice,
+    read_audio,
+    read_manifest,
+    readable,
+    synthesise,
+    write_audio,
+)
 from sordino.data.corpora import synthetic_voices
 from sordino.data.corpora.fsdd import FreeSpokenDigits
 from sordino.data.corpora.manifest import Manifest
 from sordino.data.corpora.synthetic_voices import SyntheticVoices
+from sordino.data.corpus import within_window
 from sordino.data.rendering import Job, render
 from sordino.data.synthetic import federated_timbres, held_out_timbres
 from sordino.errors import ConfigError, DataError
@@ -352,6 +364,21 @@ def test_what_cannot_be_trained_on_is_named_and_counted(manifest: Path) -> None:
     for held_out in (0.0, 1.0, -0.1):
         with pytest.raises(ConfigError, match=r"data\.corpus\.held_out"):
             Manifest(manifest, held_out=held_out)
+
+
+def test_rounded_durations_are_made_exact(tmp_path: Path) -> None:
+    for name, samples in (("over", 32_040), ("under", 31_990), ("piece", 48_000)):
+        write_audio(tmp_path / f"{name}.flac", np.full(samples, 0.1, np.float32))
+    line = {"audio_filepath": "", "duration": 2.0, "text": "x", "speaker": "s"}
+    lines = [line | {"audio_filepath": f"{name}.flac"} for name in ("over", "under", "piece")]
+    lines.append(line | {"audio_filepath": "piece.flac", "offset": 3.5})
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    kept, notes = readable(read_manifest(tmp_path / "train.jsonl"))
+    assert [u.duration_s for u in kept] == [32_040 / 16_000, 31_990 / 16_000, 2.0]
+    assert notes == ("left out 1 utterance whose recording is empty or unreadable: piece.flac.",)
+    fitting, _ = within_window(kept, 2.0)
+    assert [u.audio.stem for u in fitting] == ["under", "piece"]
+    assert FeatureStore(80, 2.0).features(fitting).shape == (2, 80, 200)
 
 
 def test_real_manifest(data_root: Path) -> None:

@@ -13,18 +13,19 @@ import soxr
 
 from sordino.errors import DataError
 
-__all__ = ["SAMPLE_RATE_HZ", "audio_duration", "read_audio", "write_audio"]
+__all__ = ["ROUNDING_S", "SAMPLE_RATE_HZ", "audio_duration", "read_audio", "write_audio"]
 
 SAMPLE_RATE_HZ: Final = 16_000
 """What every model here listens at, in Hz."""
 
-_ROUNDING_S: Final = 0.01
+ROUNDING_S: Final = 0.01
+"""A piece that ends this close to the end of its recording goes to the end: manifests round durations."""
 
 
 def read_audio(path: Path, *, offset_s: float = 0.0, duration_s: float | None = None) -> npt.NDArray[np.float32]:
     """Reads a recording, or a piece of one: channels averaged, resampled to 16 kHz.
 
-    Manifests round durations, so a piece that ends within 10 ms of the end of the file is read to its end.
+    A piece that ends within `ROUNDING_S` of the end of the file is read to its end.
 
     Returns:
         float32 [samples] at `SAMPLE_RATE_HZ`, at least one sample.
@@ -52,7 +53,7 @@ def read_samples(
                 "correct the offset."
             )
         stop = file.frames
-        if duration_s is not None and duration_s < (stop - start) / file.samplerate - _ROUNDING_S:
+        if duration_s is not None and duration_s < (stop - start) / file.samplerate - ROUNDING_S:
             stop = start + max(1, round(duration_s * file.samplerate))
         try:
             file.seek(start)

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from sordino.data.audio import read_samples
+from sordino.data.audio import audio_duration, read_samples
 from sordino.data.manifest import Problem, parse_manifest
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
@@ -53,8 +53,8 @@ def check_manifest(path: Path, *, window_s: float | None = None) -> ManifestRepo
     """Reads every line and every recording of a manifest and collects what is wrong.
 
     Beyond what `read_manifest` refuses, these are reported: recordings that are unreadable, empty or silent (peak under
-    -80 dB), durations that differ from the recording's by more than 50 ms, audio or transcript given twice, empty
-    transcripts, and clips longer than ``window_s``.
+    -80 dB), durations that differ from the recording's by more than 50 ms, audio given twice, empty transcripts,
+    and clips longer than ``window_s``.
 
     Raises:
         DataError: the manifest is missing or not UTF-8 text.
@@ -62,12 +62,14 @@ def check_manifest(path: Path, *, window_s: float | None = None) -> ManifestRepo
     utterances: list[Utterance] = []
     problems: list[Problem] = []
     heard: dict[bytes, int] = {}
-    for line, item in parse_manifest(path):
+    lines = list(parse_manifest(path))
+    pieces = Counter(item.audio for _, item in lines if isinstance(item, Utterance))
+    for line, item in lines:
         if isinstance(item, Problem):
             problems.append(item)
             continue
         utterances.append(item)
-        found = _problems_of(item, heard, line, window_s)
+        found = _problems_of(item, heard, line, window_s, alone=pieces[item.audio] == 1)
         problems.extend(Problem(line, kind, message) for kind, message in found.items())
     if not utterances and not problems:
         problems.append(Problem(1, "empty", "the manifest has no utterance; write one JSON object a line."))
@@ -82,26 +84,36 @@ def check_manifest(path: Path, *, window_s: float | None = None) -> ManifestRepo
     )
 
 
-def _problems_of(utterance: Utterance, heard: dict[bytes, int], line: int, window_s: float | None) -> Mapping[str, str]:
-    """Message by kind of problem; ``heard`` remembers the first line with each audio content."""
+def _problems_of(
+    utterance: Utterance, heard: dict[bytes, int], line: int, window_s: float | None, *, alone: bool
+) -> Mapping[str, str]:
+    """Message by kind of problem.
+
+    Args:
+        utterance: what the line says.
+        heard: remembers the first line with each audio content.
+        line: number of the line.
+        window_s: the model's window, if there is one to compare with.
+        alone: no other line uses a piece of the same recording.
+    """
     found: dict[str, str] = {}
     if not utterance.text.strip():
         found["transcript"] = "text is empty; give the transcript unless nothing is said."
     try:
         samples, rate = read_samples(utterance.audio, offset_s=utterance.offset_s, duration_s=utterance.duration_s)
+        whole_s = audio_duration(utterance.audio)
     except DataError as error:
         return found | {"unreadable": str(error)}
-    real_s = len(samples) / rate
+    real_s = whole_s if alone and utterance.offset_s == 0 else len(samples) / rate
     if abs(real_s - utterance.duration_s) > _DURATION_TOLERANCE_S:
         found["duration"] = f"duration = {utterance.duration_s} but the recording has {real_s:.3f} s; correct it."
-    if window_s is not None and real_s > window_s:
+    if window_s is not None and utterance.duration_s > window_s:
         found["long"] = (
-            f"{real_s:.3f} s is longer than the model's window of {window_s} s, so it is left out of training; "
-            "split it or raise model.window_s."
+            f"{utterance.duration_s} s is longer than the model's window of {window_s} s, so it is left out of "
+            "training; split it or raise model.window_s."
         )
     if np.abs(samples).max() < _SILENT_PEAK:
-        found["silent"] = f"{utterance.audio} is silent; record it again or remove the line."
-        return found
+        return found | {"silent": f"{utterance.audio} is silent; record it again or remove the line."}
     first = heard.setdefault(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), line)
     if first != line:
         found["duplicate"] = f"the same audio as line {first}; remove one of the two."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
 
 from sordino._registry import Registry
-from sordino.data.audio import audio_duration
+from sordino.data.audio import ROUNDING_S, audio_duration
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
@@ -60,7 +60,10 @@ CORPORA: Registry[Corpus] = Registry("corpus", package="sordino.data.corpora")
 
 
 def readable(utterances: Iterable[Utterance]) -> tuple[tuple[Utterance, ...], tuple[str, ...]]:
-    """The utterances whose recording can be opened and is not empty, and a note that names and counts the others."""
+    """The utterances whose recording can be opened and is not empty, and a note that names and counts the others.
+
+    Those that reach the end of their recording get its exact length, where manifests have it rounded.
+    """
     kept: list[Utterance] = []
     bad: list[Utterance] = []
     durations: dict[Path, float] = {}
@@ -68,9 +71,15 @@ def readable(utterances: Iterable[Utterance]) -> tuple[tuple[Utterance, ...], tu
         try:
             if utterance.audio not in durations:
                 durations[utterance.audio] = audio_duration(utterance.audio)
-            kept.append(utterance)
         except DataError:
+            durations[utterance.audio] = 0.0
+        rest_s = durations[utterance.audio] - utterance.offset_s
+        if rest_s <= 0:
             bad.append(utterance)
+        elif utterance.duration_s > rest_s - ROUNDING_S:
+            kept.append(replace(utterance, duration_s=rest_s))
+        else:
+            kept.append(utterance)
     return tuple(kept), _note("whose recording is empty or unreadable", bad)
 
 
