@@ -59,7 +59,7 @@ def add_lora(part: nn.Module, *, component: str, targets: Sequence[str], options
         lora_alpha=options.alpha,  # type: ignore[arg-type]
         lora_dropout=options.dropout,
         target_modules=pattern,
-        task_type="CAUSAL_LM" if component == "decoder" else "FEATURE_EXTRACTION",
+        task_type="CAUSAL_LM" if component == "decoder" else None,
         inference_mode=False,
     )
     on_meta = next(part.parameters()).is_meta
