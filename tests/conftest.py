@@ -24,3 +24,29 @@ def data_root() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return root
+
+
+SMALL = """
+[data]
+corpus = { method = "synthetic-voices", voices = 6, utterances_per_voice = 3, held_out_voices = 3, utterances_per_held_out_voice = 2 }
+
+[federated]
+rounds = 3
+cohort = { method = "poisson", rate = 0.5 }
+local = { epochs = 1, lr = 3e-3, batch_size = 8 }
+
+[privacy]
+noise_multiplier = 1.0
+population = 6
+
+[simulation]
+threads = 1
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """An experiment file whose run takes about a second once the corpus is rendered."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL, encoding="utf-8")
+    return path

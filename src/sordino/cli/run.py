@@ -81,6 +81,12 @@ def _summary(console: Console, result: dict[str, Any]) -> None:
     table.add_row(percent(wer["before"]), percent(wer["after"]), low_high)
     console.print(table)
     console.print(result["statement"], soft_wrap=True, markup=False)
+    others = {name: epsilon for name, epsilon in (result["epsilon"]["by_unit"] or {}).items() if name != result["unit"]}
+    for unit, epsilon in others.items():
+        known = [epsilon[name] for name in ("pld", "rdp") if epsilon[name] is not None]
+        console.print(
+            f"For a {unit} as the unit, epsilon is {min(known):.4g}." if known else f"For a {unit} there is none."
+        )
     if result["stopped"]:
         console.print(result["stopped"], soft_wrap=True, markup=False)
     console.print(

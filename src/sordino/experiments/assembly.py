@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import torch
 
 from sordino.data import FeatureStore, Splits, Utterance
-from sordino.errors import ConfigError, DataError
+from sordino.errors import BudgetExhausted, ConfigError, DataError
 from sordino.evaluation import WerReport, normalise, score, transcribe
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import InProcess, SpeechLearner
 from sordino.models import SpeechLLM, load_model
-from sordino.privacy import NoiseSource, Plan, Terms, make_plan, make_terms
+from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
 __all__ = ["Assembly", "assemble", "measure"]
@@ -97,6 +97,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
         rounds=options.federated.rounds,
         terms=terms,
     )
+    _afford_one_round(plan, terms)
     return Assembly(
         options=options,
         splits=splits,
@@ -115,6 +116,16 @@ def measure(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utteranc
     parts.model.flat.load(values)
     samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
     return score(samples, seeds=parts.seeds.at("bootstrap"))
+
+
+def _afford_one_round(plan: Plan, terms: Terms) -> None:
+    """Raises BudgetExhausted before anything is written if the budget does not even cover the first round."""
+    spent = guaranteed([plan.event()], delta=terms.delta, multiplicity=terms.multiplicity).value
+    if terms.budget is not None and (spent is None or spent > terms.budget):
+        raise BudgetExhausted(
+            f"one round costs epsilon {spent:.4g}, above the budget of {terms.budget:g} (delta {terms.delta:g}); raise "
+            "privacy.epsilon or privacy.noise_multiplier, or lower the cohort's rate."
+        )
 
 
 def _normalised(utterance: Utterance) -> Utterance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,7 @@ from sordino.experiments.assembly import Assembly, assemble, measure
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
-from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, make_statement
+from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, guaranteed, make_statement
 from sordino.records import RunFolder
 
 __all__ = ["run_federated"]
@@ -102,22 +103,16 @@ def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundRes
     options, state = parts.options, result.state
     due = options.evaluation.every and state.round % options.evaluation.every == 0
     wer = _measured(parts, state) if due and state.round < options.federated.rounds else None
-    figures = make_statement(ledger.terms, ledger.events).epsilon
-    line: dict[str, Any] = {"round": state.round, "wer": wer, "epsilon": figures}
+    spent = guaranteed(ledger.events, delta=ledger.terms.delta, multiplicity=ledger.terms.multiplicity).value
+    spent = spent if spent is not None and math.isfinite(spent) else None
+    line: dict[str, Any] = {"round": state.round, "wer": wer, "epsilon": spent}
     if options.telemetry == "debug":
         line["telemetry"] = result.telemetry.to_json()
     folder.append_round(line)
     save_checkpoint(folder.checkpoint, state, result.plan.learned, digest=parts.plan.layout.digest)
     known = [past["wer"]["wer"] for past in folder.read_rounds() if past["wer"]]
-    guaranteed = figures["pld"] if figures["pld"] is not None else figures["rdp"]
-    observer.progress(
-        Progress(
-            round=state.round,
-            rounds=options.federated.rounds,
-            wer=known[-1] if known else None,
-            epsilon=guaranteed if isinstance(guaranteed, float) else None,
-        )
-    )
+    newest = known[-1] if known else None
+    observer.progress(Progress(round=state.round, rounds=options.federated.rounds, wer=newest, epsilon=spent))
 
 
 def _measured(parts: Assembly, state: ServerState) -> dict[str, Any] | None:
