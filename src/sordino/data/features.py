@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from sordino._check import at_least, positive
 from sordino.data.audio import SAMPLE_RATE_HZ
-from sordino.errors import DataError
+from sordino.errors import ConfigError, DataError
 
 __all__ = ["FRAMES_PER_S", "LogMel", "mel_filters"]
 
@@ -61,7 +61,9 @@ class LogMel:
     def __init__(self, num_mels: int, window_s: float) -> None:
         self.num_mels = int(at_least("num_mels", num_mels, 1))
         self.window_s = positive("window_s", window_s)
-        self.frames = int(at_least("window_s x 100", round(window_s * FRAMES_PER_S), 4))
+        self.frames = round(window_s * FRAMES_PER_S)
+        if self.frames < 1 or abs(self.frames - window_s * FRAMES_PER_S) > 1e-6:
+            raise ConfigError(f"window_s = {window_s!r}: expected a multiple of 0.01 s; set model.window_s to one.")
         self._filters = mel_filters(num_mels)
 
     def __call__(self, audio: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

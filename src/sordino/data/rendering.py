@@ -49,7 +49,7 @@ def render(jobs: Sequence[Job], folder: Path, *, workers: int | None = None) -> 
     Raises:
         DataError: a text cannot be said or a file not be written; gives the worker's own words.
     """
-    workers = min(len(jobs), workers or len(os.sched_getaffinity(0)))
+    workers = min(len(jobs), workers or os.cpu_count() or 1)
     _log.info("rendering %d synthetic utterances on %d CPUs into %s", len(jobs), workers, folder)
     for parent in {(folder / job.file).parent for job in jobs}:
         parent.mkdir(parents=True, exist_ok=True)
