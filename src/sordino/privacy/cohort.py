@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -55,7 +56,8 @@ class Poisson(CohortSampler):
         return self.rate * population
 
     def draw(self, available: Sequence[str], *, population: int, stream: Stream) -> tuple[str, ...]:  # noqa: ARG002
-        """Each client with probability q, independently."""
+        """Each client with probability q, independently; raises ConfigError where a client is named twice."""
+        _refuse_duplicates(available)
         chosen = stream.uniform(len(available)) < self.rate
         return tuple(client for client, takes_part in zip(available, chosen, strict=True) if takes_part)
 
@@ -83,8 +85,18 @@ class FixedSize(CohortSampler):
         return float(self.size)
 
     def draw(self, available: Sequence[str], *, population: int, stream: Stream) -> tuple[str, ...]:
-        """The n places with the smallest of K uniform numbers."""
+        """The n places with the smallest of K uniform numbers.
+
+        Raises:
+            ConfigError: more clients than places, n above K, or a client twice.
+        """
         self._fits(population)
+        _refuse_duplicates(available)
+        if len(available) > population:
+            raise ConfigError(
+                f"privacy.population = {population}, but {len(available)} clients are available: expected at most as many "
+                "as declared, since the others would never be drawn; declare more."
+            )
         places = sorted(stream.uniform(population).argsort(kind="stable")[: self.size].tolist())
         return tuple(available[place] for place in places if place < len(available))
 
@@ -98,3 +110,10 @@ class FixedSize(CohortSampler):
             raise ConfigError(
                 f"federated.cohort.size = {self.size} is more than the population of {population} clients; lower it."
             )
+
+
+def _refuse_duplicates(available: Sequence[str]) -> None:
+    """A client named twice could be drawn twice, and would then move the sum by 2C."""
+    if len(set(available)) < len(available):
+        twice = next(client for client, times in Counter(available).items() if times > 1)
+        raise ConfigError(f"client {twice!r} is named twice: expected distinct clients; give each an id of its own.")
