@@ -2,8 +2,9 @@
 
 The generator is ChaCha20 in counter mode. Its key comes from the operating system and is forgotten after use, unless
 the run is a seeded simulation: then it comes from the seed, anybody who knows the seed can subtract the noise, and
-every report says so. Samples are float32 roundings of float64 Box-Muller normals: like all floating-point
-implementations of the Gaussian mechanism they approximate the real-valued noise that accounting assumes.
+every report says so. Samples are float64 Box-Muller normals, and a release is rounded to float32 only after they were
+added: float32 samples would lie on a coarser grid than small results, whose last bits would then show the sum. Like all
+floating-point implementations of the Gaussian mechanism they approximate the real-valued noise that accounting assumes.
 """
 
 from __future__ import annotations
@@ -33,22 +34,22 @@ class Stream:
         words = np.frombuffer(self._encryptor.update(bytes(8 * size)), np.uint64)
         return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
-    def normal(self, size: int) -> npt.NDArray[np.float32]:
+    def normal(self, size: int) -> npt.NDArray[np.float64]:
         """``size`` independent standard normal numbers.
 
         Box-Muller: ``sqrt(-2 ln u) cos(2 pi v)`` and the same with sin, for u in (0, 1] and v in [0, 1).
 
         Shape:
-            result: float32 [size]
+            result: float64 [size]
         """
-        result = np.empty(size + size % 2, np.float32)
+        result = np.empty(size + size % 2, np.float64)
         for start in range(0, len(result), 2 * _CHUNK):
             part = result[start : start + 2 * _CHUNK]
             pairs = len(part) // 2
             radius = np.sqrt(-2.0 * np.log(self.uniform(pairs) + 2.0**-53))
             angle = (2.0 * np.pi) * self.uniform(pairs)
-            part[:pairs] = radius * np.cos(angle)
-            part[pairs:] = radius * np.sin(angle)
+            np.multiply(radius, np.cos(angle), out=part[:pairs])
+            np.multiply(radius, np.sin(angle), out=part[pairs:])
         return result[:size]
 
 
