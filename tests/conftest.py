@@ -27,8 +27,12 @@ def data_root() -> Path:
 
 
 SMALL = """
-[data]
-corpus = { method = "synthetic-voices", voices = 6, utterances_per_voice = 3, held_out_voices = 3, utterances_per_held_out_voice = 2 }
+[data.corpus]
+method = "synthetic-voices"
+voices = 6
+utterances_per_voice = 3
+held_out_voices = 3
+utterances_per_held_out_voice = 2
 
 [federated]
 rounds = 3

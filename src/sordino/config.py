@@ -142,7 +142,10 @@ def build(kind: type[O], table: Mapping[str, Any], *, at: str = "") -> O:
                 f"unknown key {_join(at, key)!r}{did_you_mean(key, fields)}; keys here: {', '.join(fields) or 'none'}."
             )
     hints = typing.get_type_hints(kind, include_extras=True)
-    values = {key: _convert(hints[key], value, _join(at, key)) for key, value in table.items()}
+    values = {
+        key: _convert(hints[key], _with_default_method(fields[key], value), _join(at, key))
+        for key, value in table.items()
+    }
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
@@ -154,6 +157,14 @@ def build(kind: type[O], table: Mapping[str, Any], *, at: str = "") -> O:
 
 def _join(at: str, key: str) -> str:
     return f"{at}.{key}" if at else key
+
+
+def _with_default_method(field: dataclasses.Field[Any], value: Any) -> Any:
+    """A table that sets options of a family's default member need not name it."""
+    method = getattr(field.default_factory, "name", None)
+    if isinstance(value, Mapping) and "method" not in value and isinstance(method, str):
+        return {"method": method, **value}
+    return value
 
 
 def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one return a kind of type

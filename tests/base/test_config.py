@@ -238,7 +238,7 @@ class TestBuilding:
             ({"privacy": {"clip_norm": -1.0}}, "privacy.clip_norm = -1.0: expected a number above 0"),
             ({"privacy": {"unit": "speakr"}}, "privacy.unit = 'speakr' is not known (did you mean 'speaker'?)"),
             ({"privacy": {"allocation": "splitt"}}, "rule 'splitt' is not known (did you mean 'split'?)"),
-            ({"privacy": {"allocation": {"alpha": 1}}}, "expected a table such as {method = 'flat'}"),
+            ({"privacy": {"allocation": {"alpha": 1}}}, "unknown key 'privacy.allocation.alpha'"),
             ({"privacy": {"allocation": 3}}, "privacy.allocation = 3: expected a table such as {method = 'flat'}"),
             (
                 {"privacy": {"allocation": {"method": "split", "alhpa": 1}}},
@@ -318,3 +318,11 @@ class TestDumping:
 
     def test_the_help_of_an_option_is_kept(self) -> None:
         assert Privacy.__dataclass_fields__["epsilon"].metadata["help"] == "Target."
+
+
+def test_a_table_that_sets_options_of_the_default_member_need_not_name_it() -> None:
+    from sordino.privacy import PrivacyOptions
+    from sordino.privacy.allocations.split import AlphaSplit
+
+    options = build(PrivacyOptions, {"epsilon": 8, "allocation": {"alpha": 0.2}})
+    assert options.allocation == AlphaSplit(alpha=0.2)

@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -37,10 +36,10 @@ FAULTS = (
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[ForkServerContext]:
+def processes() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sordino.experiments", "sordino.federated", "sordino.models.loading"])
-    yield context
+    return context
 
 
 def run_here(config: str, path: str, changes: list[str], fault: str, *, resume: bool) -> None:

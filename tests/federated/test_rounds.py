@@ -55,7 +55,9 @@ def run(path: Path, plan: Plan, toy: ToyLearner, *, rounds: int = 1, state: Serv
         )
 
 
-def private(toy: ToyLearner, *, rate: float = 1.0, z: float = 0.0, clip_norm: float = 1.0, **options: object) -> PrivacyPlan:
+def private(
+    toy: ToyLearner, *, rate: float = 1.0, z: float = 0.0, clip_norm: float = 1.0, **options: object
+) -> PrivacyPlan:
     plan = PrivacyPlan(LAYOUT, Poisson(rate=rate), len(toy.targets), clip_norm=clip_norm, noise_multiplier=z)
     return replace(plan, **options)  # type: ignore[arg-type]
 
@@ -64,7 +66,8 @@ def test_without_privacy_everybody_in_is_plain_unweighted_averaging(tmp_path: Pa
     toy = learner(5, jitter=0.1)
     (result,) = run(tmp_path, NonPrivate(LAYOUT, Poisson(rate=1.0), 5), toy)
     by_hand = [
-        toy.fit(client, ZERO.values, seeds=Seeds(1).at("round", 1, client)).update.values for client in sorted(toy.targets)
+        toy.fit(client, ZERO.values, seeds=Seeds(1).at("round", 1, client)).update.values
+        for client in sorted(toy.targets)
     ]
     assert torch.allclose(result.state.values, torch.stack(by_hand).mean(dim=0), atol=1e-7)
     assert result.state.round == 1
@@ -212,7 +215,12 @@ def test_telemetry_counts_what_was_clipped(tmp_path: Path) -> None:
     (result,) = run(tmp_path, private(toy, clip_norm=1e-3), toy)
     table = result.telemetry.to_json()
     assert table["blocks"] == [
-        {"name": "all", "clip_norm": 1e-3, "mean_norm": pytest.approx(table["blocks"][0]["mean_norm"]), "clip_rate": 1.0}
+        {
+            "name": "all",
+            "clip_norm": 1e-3,
+            "mean_norm": pytest.approx(table["blocks"][0]["mean_norm"]),
+            "clip_rate": 1.0,
+        }
     ]
     mean = sum(float((toy.rate * target).norm()) for target in toy.targets.values()) / 4
     assert table["blocks"][0]["mean_norm"] == pytest.approx(mean, rel=1e-6)
