@@ -95,14 +95,15 @@ def _figures(events: Sequence[Event], delta: float, multiplicity: int) -> dict[s
 def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str | None]) -> str:
     proven = [value for value in (figures["pld"], figures["rdp"]) if isinstance(value, float)]
     if not proven:
-        return _join("No privacy guarantee: the clients' mean update was released without noise.", terms)
-    value = min(proven)
+        reasons = dict.fromkeys(str(figures[f"{name}_reason"]) for name in ("pld", "rdp"))
+        return _join(f"No privacy guarantee: {'; '.join(reasons)}.", terms)
+    value = math.ceil(min(proven) * 100) / 100  # rounded up: a claim must not be below what was proven
     whose = "one speaker's recordings" if terms.unit == "speaker" else "one client's recordings"
     change = {event.adjacency for event in events} or {"add-or-remove-one"}
     how = "replaced by another's" if change == {"replace-one"} else "added or left out"
-    odds = f"e^{value:.1f} = {math.exp(value):.3g}" if value < 700 else f"e^{value:.0f}"
+    odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{value:.0f}"
     bound = (
-        f"({value:.4g}, {terms.delta:g})-differential privacy for each {terms.unit}: with {whose} {how}, no outcome of the "
+        f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {whose} {how}, no outcome of the "
         f"{len(events)} rounds becomes more than {odds} times likelier, except with probability {terms.delta:g}."
     )
     if value > MEANINGFUL:
