@@ -4,7 +4,12 @@
 
 Every parameter is trained, on digit strings spoken by the clean pretraining voices alone: no noise and none of the
 federated timbres, since closing that gap is what the federated runs are for. Needs the extra ``synthetic`` and takes
-about ten minutes on two cores.
+about ten minutes on a free core. The shipped weights are those of the default arguments; their WER was
+
+     1.0 %  unseen clean voices of the pretraining timbres
+    40.0 %  federated timbres without noise
+    70.4 %  federated timbres with noise
+    69.9 %  held-out timbres with noise
 """
 
 from __future__ import annotations
@@ -151,7 +156,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=16)
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="threads, and processes that render")
     parser.add_argument("--test-clips", type=int, default=400)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)

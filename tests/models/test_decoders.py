@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from sordino import ConfigError
@@ -45,6 +46,14 @@ def test_decoders_of_another_kind_are_refused(tmp_path: Path) -> None:
     GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=4, n_positions=4)).save_pretrained(tmp_path)
     with pytest.raises(ConfigError, match="'gpt2' model; expected one of Llama's type"):
         load_decoder(str(tmp_path), dtype=torch.float32)
+
+
+def test_missing_weights_are_refused(llama_folder: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(llama_folder, tmp_path / "broken"))
+    weights = load_file(folder / "model.safetensors")
+    save_file({n: t for n, t in weights.items() if "v_proj" not in n}, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ConfigError, match=r"lacks 2 of its weights, such as 'model\.layers\.0\.self_attn\.v_proj"):
+        load_decoder(str(folder), dtype=torch.float32)
 
 
 def test_tokenizer_without_end_is_refused(llama_folder: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import WhisperModel
+from transformers import WhisperForConditionalGeneration, WhisperModel
 
 from sordino import ConfigError
 from sordino.models.encoders import load_encoder, positions
@@ -17,6 +17,14 @@ def test_weights_are_those_of_the_full_checkpoint(whisper_folder: Path) -> None:
     expected = WhisperModel.from_pretrained(whisper_folder, dtype=torch.float32).encoder.state_dict()
     encoder = load_encoder(str(whisper_folder), window_s=None, stack=4, dtype=torch.float32)
     assert encoder.state_dict().keys() == expected.keys()
+    assert all(torch.equal(tensor, expected[name]) for name, tensor in encoder.state_dict().items())
+
+
+def test_checkpoint_with_an_output_layer_loads_too(whisper_folder: Path, tmp_path: Path) -> None:
+    whole = WhisperForConditionalGeneration(WhisperModel.from_pretrained(whisper_folder).config)
+    whole.save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), window_s=None, stack=1, dtype=torch.float32)
+    expected = whole.model.encoder.state_dict()
     assert all(torch.equal(tensor, expected[name]) for name, tensor in encoder.state_dict().items())
 
 
@@ -74,7 +82,7 @@ def test_missing_weights_are_refused(whisper_folder: Path, tmp_path: Path) -> No
         broken / "model.safetensors",
         {"format": "pt"},
     )
-    with pytest.raises(ConfigError, match=r"lacks the weights 'encoder\.layers\.1"):
+    with pytest.raises(ConfigError, match=r"lacks 15 of its weights, such as 'encoder\.layers\.1"):
         load_encoder(str(broken), window_s=None, stack=1, dtype=torch.float32)
 
 

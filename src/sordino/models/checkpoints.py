@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError
 
-__all__ = ["read_config", "reading", "without_progress_bars"]
+__all__ = ["read_config", "reading", "require_complete", "without_progress_bars"]
 
 
 def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
@@ -31,6 +31,15 @@ def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
             f"{what} = {source!r} cannot be loaded ({reason}); name an existing folder, or a hub id that is in the "
             "local cache or can be downloaded (HF_HUB_OFFLINE forbids downloading)."
         ) from error
+
+
+def require_complete(what: str, source: str, missing: Iterable[str]) -> None:
+    """Raises ConfigError if weights are ``missing``: transformers would go on with random ones."""
+    names = sorted(missing)
+    if names:
+        raise ConfigError(
+            f"{what} = {source!r} lacks {len(names)} of its weights, such as {names[0]!r}; name a complete checkpoint."
+        )
 
 
 @contextmanager

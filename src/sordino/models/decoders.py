@@ -11,7 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from sordino.errors import ConfigError
-from sordino.models.checkpoints import read_config, reading
+from sordino.models.checkpoints import read_config, reading, require_complete
 
 __all__ = ["IGNORED", "Tokens", "empty_decoder", "load_decoder"]
 
@@ -36,12 +36,15 @@ def load_decoder(source: str, *, dtype: torch.dtype) -> PreTrainedModel:
     """Loads a decoder.
 
     Raises:
-        ConfigError: no such model, not a causal language model, or its layers are not at ``model.layers``.
+        ConfigError: no such model, not a causal language model, weights missing, or its layers are not at ``model.layers``.
     """
     from transformers import AutoModelForCausalLM
 
     read_config(_WHAT, source)
-    model = reading(_WHAT, source, lambda: AutoModelForCausalLM.from_pretrained(source, dtype=dtype))
+    model, info = reading(
+        _WHAT, source, lambda: AutoModelForCausalLM.from_pretrained(source, dtype=dtype, output_loading_info=True)
+    )
+    require_complete(_WHAT, source, info["missing_keys"])
     return _llama_type(source, model)
 
 

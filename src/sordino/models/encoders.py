@@ -10,7 +10,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from sordino.errors import ConfigError
-from sordino.models.checkpoints import read_config, reading
+from sordino.models.checkpoints import read_config, reading, require_complete
 
 __all__ = ["POSITIONS_PER_S", "empty_encoder", "load_encoder", "positions"]
 
@@ -100,12 +100,7 @@ def load_encoder(source: str, *, window_s: float | None, stack: int, dtype: torc
     model, info = reading(
         _WHAT, source, lambda: kind.from_pretrained(source, config=config, dtype=dtype, output_loading_info=True)
     )
-    missing = sorted(name for name in info["missing_keys"] if alone or name.startswith("encoder."))
-    if missing:
-        raise ConfigError(
-            f"{_WHAT} = {source!r} lacks the weights {missing[0]!r} and {len(missing) - 1} more; "
-            "name a complete Whisper checkpoint."
-        )
+    require_complete(_WHAT, source, (name for name in info["missing_keys"] if alone or name.startswith("encoder.")))
     encoder: PreTrainedModel = model if alone else model.encoder
     return _cut(encoder, count)
 
