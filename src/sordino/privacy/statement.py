@@ -101,7 +101,7 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
     whose = "one speaker's recordings" if terms.unit == "speaker" else "one client's recordings"
     change = {event.adjacency for event in events} or {"add-or-remove-one"}
     how = "replaced by another's" if change == {"replace-one"} else "added or left out"
-    odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{value:.0f}"
+    odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{math.ceil(value)}"
     bound = (
         f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {whose} {how}, no outcome of the "
         f"{len(events)} rounds becomes more than {odds} times likelier, except with probability {terms.delta:g}."
