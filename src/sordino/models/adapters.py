@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import torch
 from torch import nn
@@ -22,6 +22,9 @@ from sordino._check import did_you_mean
 from sordino.errors import ConfigError
 from sordino.models.checkpoints import reading
 from sordino.models.options import LoraOptions
+
+if TYPE_CHECKING:
+    from sordino.models.speech_llm import SpeechLLM
 
 __all__ = ["add_lora", "load_adapter", "save_adapter"]
 
@@ -93,11 +96,11 @@ def _saved_config(part: Any) -> Any:
     return getattr(part, "peft_config", {}).get("default")
 
 
-def save_adapter(model: Any, folder: Path) -> None:
+def save_adapter(model: SpeechLLM, folder: Path) -> None:
     """Writes encoder and decoder adapters in peft's layout, and the connector.
 
     Args:
-        model: a `SpeechLLM`.
+        model: what to save.
         folder: made if absent; files of the same names are replaced.
     """
     from safetensors.torch import save_file
@@ -118,11 +121,11 @@ def _detached(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}
 
 
-def load_adapter(model: Any, folder: Path) -> None:
+def load_adapter(model: SpeechLLM, folder: Path) -> None:
     """Reads what `save_adapter` wrote, to the bit; the flat vector follows.
 
     Args:
-        model: a `SpeechLLM` made with the options of the one that was saved.
+        model: made with the options of the one that was saved.
         folder: holds ``encoder/``, ``decoder/`` and ``connector.safetensors``.
 
     Raises:
