@@ -104,10 +104,17 @@ def _merge(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:
         old = result.get(key)
         if isinstance(old, str) and isinstance(value, dict):
             old = {"method": old}  # a method without options is written as its name
-        both = isinstance(old, dict) and isinstance(value, dict)
-        same = both and value.get("method", old.get("method")) == old.get("method")  # type: ignore[union-attr]
-        result[key] = _merge(typing.cast(dict[str, Any], old), value) if same else value
+        if isinstance(old, dict) and isinstance(value, dict) and not _names_another_method(old, value):
+            result[key] = _merge(old, value)
+        else:
+            result[key] = value
     return result
+
+
+def _names_another_method(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether the options of ``old`` mean nothing to ``new``. A ``method`` that is a table is an option like any other."""
+    method = new.get("method", old.get("method"))
+    return isinstance(method, str) and method != old.get("method")
 
 
 def _expand(value: Any) -> Any:

@@ -326,3 +326,10 @@ def test_a_table_that_sets_options_of_the_default_member_need_not_name_it() -> N
 
     options = build(PrivacyOptions, {"epsilon": 8, "allocation": {"alpha": 0.2}})
     assert options.allocation == AlphaSplit(alpha=0.2)
+
+
+def test_a_table_called_method_is_merged_like_any_other(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text("[federated]\nrounds = 3\n")
+    table = load(file, ["federated.method.server_lr=2"])
+    assert table == {"federated": {"rounds": 3, "method": {"server_lr": 2}}}

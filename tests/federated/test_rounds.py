@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,16 @@ import torch
 from toy import LAYOUT, ToyLearner, backend, learner
 
 from sordino.errors import BudgetExhausted
-from sordino.federated import ClientFailed, LocalResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
+from sordino.federated import (
+    ClientFailed,
+    InProcess,
+    LocalResult,
+    ServerState,
+    Task,
+    load_checkpoint,
+    run_rounds,
+    save_checkpoint,
+)
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.privacy import (
     ALLOCATIONS,
@@ -182,6 +192,36 @@ def test_a_client_that_raises_stops_the_run_with_its_id_and_pays_nothing(tmp_pat
     with pytest.raises(ClientFailed, match="client 'c002' failed: RuntimeError: microphone on fire"):
         run(tmp_path, private(toy), toy)
     assert not read_ledger(tmp_path / "ledger.jsonl")[1]
+
+
+@pytest.mark.parametrize("workers", [2, 5])
+def test_workers_that_fail_name_the_client_and_end_at_once(workers: int) -> None:
+    class Broken(ToyLearner):
+        def fit(self, client: str, start: torch.Tensor, *, seeds: Seeds) -> LocalResult:
+            if client == "c003":
+                raise RuntimeError("microphone on fire")
+            return super().fit(client, start, seeds=seeds)
+
+    toy = Broken(learner(9).targets)
+    plan = private(toy)
+    side_by_side = InProcess((toy,) * workers, tuple(toy.targets))
+    tasks = [Task(client, ZERO.values, plan.clip, Seeds(1)) for client in toy.targets]
+    with pytest.raises(ClientFailed, match="client 'c003' failed: RuntimeError: microphone on fire"):
+        list(side_by_side.gather(FedAvg(), tasks))
+    assert len(toy.asked) <= 3 + workers
+
+
+def test_workers_answer_in_the_order_of_the_tasks() -> None:
+    class Uneven(ToyLearner):
+        def fit(self, client: str, start: torch.Tensor, *, seeds: Seeds) -> LocalResult:
+            time.sleep(0.03 if client in ("c000", "c004") else 0)
+            return super().fit(client, start, seeds=seeds)
+
+    toy = Uneven(learner(9).targets)
+    plan = private(toy)
+    tasks = [Task(client, ZERO.values, plan.clip, Seeds(1)) for client in toy.targets]
+    replies = InProcess((toy,) * 3, tuple(toy.targets)).gather(FedAvg(), tasks)
+    assert [reply.client for reply in replies] == list(toy.targets)
 
 
 def test_an_update_of_the_wrong_shape_is_refused(tmp_path: Path) -> None:

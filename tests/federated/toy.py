@@ -49,4 +49,4 @@ def learner(num_clients: int, *, seed: int = 0, **options: float) -> ToyLearner:
 
 
 def backend(toy: ToyLearner, **options: float) -> InProcess:
-    return InProcess(toy, tuple(sorted(toy.targets)), **options)
+    return InProcess((toy,), tuple(sorted(toy.targets)), **options)

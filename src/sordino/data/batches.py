@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,7 @@ class FeatureStore:
     """Log-mel features of utterances, each computed once while it stays among the recently used.
 
     Features are rounded to float16 whether they come from memory or not, so a result never depends on what was asked
-    before; and each clip is transformed alone, so it never depends on its batch.
+    before; and each clip is transformed alone, so it never depends on its batch. Several threads may share a store.
 
     Args:
         num_mels: number of mel bands of the model's encoder.
@@ -35,6 +36,7 @@ class FeatureStore:
         self.log_mel = LogMel(num_mels, window_s)
         self.limit_bytes = int(at_least("limit_mb", limit_mb, 0) * 1e6)
         self.bytes_kept = 0
+        self._lock = Lock()
         self._kept: OrderedDict[str, npt.NDArray[np.float16]] = OrderedDict()
 
     def features(self, utterances: Sequence[Utterance]) -> torch.Tensor:
@@ -71,15 +73,18 @@ class FeatureStore:
 
     def _pieces(self, utterance: Utterance) -> npt.NDArray[np.float16]:
         """float16 [windows, num_mels, frames], from memory where possible."""
-        kept = self._kept.get(utterance.key)
-        if kept is not None:
-            self._kept.move_to_end(utterance.key)
-            return kept
+        with self._lock:
+            kept = self._kept.get(utterance.key)
+            if kept is not None:
+                self._kept.move_to_end(utterance.key)
+                return kept
         audio = read_audio(utterance.audio, offset_s=utterance.offset_s, duration_s=utterance.duration_s)
         parts = split_at_pauses(audio, self.log_mel.frames * SAMPLE_RATE_HZ // 100)
         features = np.stack([self.log_mel(part) for part in parts]).astype(np.float16)
-        self._kept[utterance.key] = features
-        self.bytes_kept += features.nbytes
-        while self.bytes_kept > self.limit_bytes:
-            self.bytes_kept -= self._kept.popitem(last=False)[1].nbytes
+        with self._lock:
+            if utterance.key not in self._kept:  # another thread may have been as quick
+                self._kept[utterance.key] = features
+                self.bytes_kept += features.nbytes
+            while self.bytes_kept > self.limit_bytes:
+                self.bytes_kept -= self._kept.popitem(last=False)[1].nbytes
         return features

@@ -87,9 +87,11 @@ def assemble(options: FederatedExperiment) -> Assembly:
             "declare at least that many, since the population decides the divisor."
         )
     features = FeatureStore(model.num_mels, model.window_s)
-    learner = SpeechLearner(
-        model, features, {client.id: client.utterances for client in clients}, options.federated.local
-    )
+    copies = [
+        load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
+    ]
+    utterances = {client.id: client.utterances for client in clients}
+    learners = tuple(SpeechLearner(copy, features, utterances, options.federated.local) for copy in (model, *copies))
     plan = make_plan(
         options.privacy,
         layout=model.layout,
@@ -103,7 +105,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
         splits=splits,
         model=model,
         features=features,
-        backend=InProcess(learner, tuple(client.id for client in clients), options.federated.dropout_rate),
+        backend=InProcess(learners, tuple(client.id for client in clients), options.federated.dropout_rate),
         plan=plan,
         terms=terms,
         noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),

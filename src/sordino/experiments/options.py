@@ -9,6 +9,7 @@ from sordino._check import at_least
 from sordino._registry import Registry
 from sordino.config import Choice, option
 from sordino.data import CORPORA, PARTITIONS, BySpeaker, Corpus, Partition
+from sordino.errors import ConfigError
 from sordino.federated.options import FederatedOptions
 from sordino.models import ModelOptions
 from sordino.privacy import PrivacyOptions
@@ -45,10 +46,12 @@ class SimulationOptions:
     """Settings for experiments that a deployment would not use."""
 
     seeded: bool = option("Draw cohorts and noise from the seed: repeatable, and therefore not private.", default=False)
-    threads: int = option("CPU threads; 0 leaves the choice to torch.", 0)
+    threads: int = option("CPU threads of each operation; 0 leaves the choice to torch.", 0)
+    workers: int = option("Clients trained side by side, each on a copy of the model; changes the speed only.", 1)
 
     def __post_init__(self) -> None:
         at_least("simulation.threads", self.threads, 0)
+        at_least("simulation.workers", self.workers, 1)
 
 
 @TASKS.register("federated")
@@ -70,3 +73,10 @@ class FederatedExperiment:
     privacy: PrivacyOptions = option("The guarantee.")
     evaluation: EvaluationOptions = option("The measurements.", factory=EvaluationOptions)
     simulation: SimulationOptions = option("Settings for simulations.", factory=SimulationOptions)
+
+    def __post_init__(self) -> None:
+        if self.simulation.workers > 1 and self.model.lora.dropout > 0:
+            raise ConfigError(
+                f"simulation.workers = {self.simulation.workers} with model.lora.dropout = {self.model.lora.dropout}: the "
+                "workers would share one stream of dropout masks and no run could be repeated; set one of them back."
+            )

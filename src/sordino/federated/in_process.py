@@ -1,12 +1,18 @@
-"""All clients in this process, one after another, on one shared model."""
+"""All clients in this process: one after another on one model, or side by side on several copies of it."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
+from queue import SimpleQueue
+
+import torch
 
 from sordino._check import fraction
-from sordino.errors import SordinoError
+from sordino.errors import ConfigError, SordinoError
 from sordino.federated.backend import Backend
 from sordino.federated.learner import Learner
 from sordino.federated.messages import Reply, Task
@@ -23,31 +29,68 @@ class ClientFailed(SordinoError):
 class InProcess(Backend):
     """Clients share the frozen base model; their adapters are swapped in and out.
 
+    Replies come in the order of the tasks however many learners there are, so the sum is the same to the bit.
+
     Args:
-        learner: the model and everybody's data.
+        learners: copies of the model with everybody's data; each trains one client at a time, on one thread where
+            there are several.
         ids: all clients, in the order in which updates are summed.
         dropout_rate: chance that a drawn client never answers, to rehearse unreliable sites.
+
+    Raises:
+        ConfigError: no learner.
     """
 
-    learner: Learner
+    learners: tuple[Learner, ...]
     ids: tuple[str, ...]
     dropout_rate: float = 0.0
 
     def __post_init__(self) -> None:
         fraction("federated.dropout_rate", self.dropout_rate, zero=True)
+        if not self.learners:
+            raise ConfigError("a backend has 0 learners: expected at least 1; give it a model.")
 
     def clients(self) -> Sequence[str]:
         """All ids."""
         return self.ids
 
     def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """One reply after another, in the order of the tasks."""
-        for task in tasks:
-            if self.dropout_rate and task.seeds.at("drop-out").generator().random() < self.dropout_rate:
-                continue
-            try:
-                yield method.client(task, self.learner)
-            except SordinoError:
-                raise
-            except Exception as error:
-                raise ClientFailed(f"client {task.client!r} failed: {type(error).__name__}: {error}") from error
+        """One reply after another; at most one per learner is under way or waiting."""
+        answering = (task for task in tasks if not self._drops_out(task))
+        if len(self.learners) == 1:
+            for task in answering:
+                yield _reply(method, task, self.learners[0])
+            return
+        idle: SimpleQueue[Learner] = SimpleQueue()
+        for learner in self.learners:
+            idle.put(learner)
+        with ThreadPoolExecutor(len(self.learners), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+
+            def start(task: Task) -> Future[Reply]:
+                return pool.submit(_reply_with_idle, method, task, idle)
+
+            under_way = deque(start(task) for task in islice(answering, len(self.learners)))
+            while under_way:
+                reply = under_way.popleft().result()
+                under_way.extend(start(task) for task in islice(answering, 1))
+                yield reply
+
+    def _drops_out(self, task: Task) -> bool:
+        return self.dropout_rate > 0 and task.seeds.at("drop-out").generator().random() < self.dropout_rate
+
+
+def _reply_with_idle(method: FederatedMethod, task: Task, idle: SimpleQueue[Learner]) -> Reply:
+    learner = idle.get()
+    try:
+        return _reply(method, task, learner)
+    finally:
+        idle.put(learner)
+
+
+def _reply(method: FederatedMethod, task: Task, learner: Learner) -> Reply:
+    try:
+        return method.client(task, learner)
+    except SordinoError:
+        raise
+    except Exception as error:
+        raise ClientFailed(f"client {task.client!r} failed: {type(error).__name__}: {error}") from error

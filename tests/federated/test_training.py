@@ -1,0 +1,165 @@
+"""Local training of the real pocket model, against the same steps written out by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sordino.data import FeatureStore, Utterance, write_audio
+from sordino.federated import InProcess, LocalOptions, ServerState, SpeechLearner, run_rounds
+from sordino.federated.methods.fedavg import FedAvg
+from sordino.models import ModelOptions, SpeechLLM, load_model
+from sordino.privacy import Ledger, NoiseSource, NonPrivate, Poisson, Terms
+from sordino.seeds import Seeds
+
+TEXTS = ("one", "two three", "nine", "four five six", "seven")
+OPTIONS = LocalOptions(epochs=2, lr=1e-3, encoder_lr_multiplier=0.1, batch_size=2, weight_decay=0.01)
+
+
+@pytest.fixture(scope="module")
+def model() -> SpeechLLM:
+    torch.set_num_threads(1)
+    return load_model(ModelOptions(), seed=3)
+
+
+@pytest.fixture(scope="module")
+def utterances(tmp_path_factory: pytest.TempPathFactory) -> list[Utterance]:
+    folder, generator = tmp_path_factory.mktemp("clips"), np.random.default_rng(0)
+    clips = []
+    for index, text in enumerate(TEXTS):
+        path = folder / f"{index}.flac"
+        write_audio(path, 0.1 * generator.standard_normal(16_000).astype(np.float32))
+        clips.append(Utterance(audio=path, text=text, speaker="s", duration_s=1.0))
+    return clips
+
+
+@pytest.fixture
+def learner(model: SpeechLLM, utterances: list[Utterance]) -> SpeechLearner:
+    store = FeatureStore(model.num_mels, model.window_s)
+    return SpeechLearner(model, store, {"a": utterances, "b": utterances[:1]}, OPTIONS)
+
+
+def by_hand(
+    model: SpeechLLM, store: FeatureStore, clips: list[Utterance], start: torch.Tensor, seeds: Seeds
+) -> torch.Tensor:
+    """Plain AdamW over the model's own tensors, one group a component, with the cosine and the gradient clip."""
+    model.flat.load(start)
+    named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
+    encoder = [tensor for name, tensor in named if name.startswith("encoder")]
+    rest = [tensor for name, tensor in named if not name.startswith("encoder")]
+    optimizer = torch.optim.AdamW(
+        [{"params": encoder, "lr": OPTIONS.lr * 0.1}, {"params": rest, "lr": OPTIONS.lr}], weight_decay=0.01
+    )
+    peaks = [group["lr"] for group in optimizer.param_groups]
+    batches = []
+    for epoch in range(2):
+        order = seeds.at("epoch", epoch).generator().permutation(len(clips))
+        batches += [[clips[i] for i in order[first : first + 2]] for first in range(0, len(clips), 2)]
+    model.train()
+    for step, batch in enumerate(batches):
+        for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+            group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
+        model.zero_grad()
+        model.loss(store.features(batch), [clip.text for clip in batch]).backward()
+        torch.nn.utils.clip_grad_norm_(encoder + rest, OPTIONS.gradient_clip)
+        optimizer.step()
+    return model.flat.values - start
+
+
+def close(update: torch.Tensor, expected: torch.Tensor) -> bool:
+    """Equal up to rounding, which Adam's division by the root of the second moment magnifies where gradients vanish."""
+    return float((update - expected).norm()) < 1e-3 * float(expected.norm())
+
+
+def test_a_clients_update_is_what_plain_adamw_does(learner: SpeechLearner, utterances: list[Utterance]) -> None:
+    start = learner.model.flat.values.clone()
+    result = learner.fit("a", start, seeds=Seeds(1))
+    expected = by_hand(learner.model, learner.features, utterances, start, Seeds(1))
+    assert float(expected.norm()) > 1e-3
+    assert close(result.update.values, expected)
+
+
+def test_clients_never_mix(learner: SpeechLearner) -> None:
+    start = learner.model.flat.values.clone()
+    alone = learner.fit("b", start, seeds=Seeds(1)).update.values
+    learner.fit("a", start, seeds=Seeds(1))
+    assert torch.equal(learner.fit("b", start, seeds=Seeds(1)).update.values, alone)
+
+
+def test_training_changes_adapters_alone_and_not_where_it_started(learner: SpeechLearner) -> None:
+    start = learner.model.flat.values.clone()
+    kept = start.clone()
+    frozen = {n: t.detach().clone() for n, t in learner.model.named_parameters() if not t.requires_grad}
+    learner.fit("a", start, seeds=Seeds(1))
+    assert torch.equal(start, kept)
+    assert all(torch.equal(t, frozen[n]) for n, t in learner.model.named_parameters() if not t.requires_grad)
+
+
+def test_more_epochs_lower_the_loss(learner: SpeechLearner) -> None:
+    start = learner.model.flat.values.clone()
+    short = learner.fit("a", start, seeds=Seeds(1)).loss
+    long = replace(learner, options=replace(OPTIONS, epochs=12, lr=3e-3)).fit("a", start, seeds=Seeds(1)).loss
+    assert long < 0.8 * short
+
+
+def test_an_encoder_multiplier_of_zero_leaves_the_encoders_adapters(learner: SpeechLearner) -> None:
+    start = learner.model.flat.values.clone()
+    still = replace(learner, options=replace(OPTIONS, encoder_lr_multiplier=0.0))
+    update = still.fit("a", start, seeds=Seeds(1)).update.values
+    for slot in learner.layout.slots:
+        assert bool((update[slot.start : slot.stop] == 0).all()) == (slot.component == "encoder")
+
+
+def test_one_client_one_round_equals_the_same_training_done_by_hand(
+    learner: SpeechLearner, utterances: list[Utterance], tmp_path: Path
+) -> None:
+    start = learner.model.flat.values.clone()
+    plan = NonPrivate(learner.layout, Poisson(rate=1.0), 1)
+    about = Terms(unit="client", population=1, clients_per_speaker=1, delta=1e-5)
+    with Ledger(tmp_path / "ledger.jsonl", terms=about) as ledger:
+        (result,) = run_rounds(
+            ServerState(0, start),
+            plan,
+            rounds=1,
+            method=FedAvg(),
+            backend=InProcess((learner,), ("a",)),
+            ledger=ledger,
+            noise=NoiseSource(),
+            seeds=Seeds(9),
+        )
+    expected = by_hand(learner.model, learner.features, utterances, start, Seeds(9).at("round", 1, "a"))
+    assert close(result.state.values - start, expected)
+
+
+def test_workers_side_by_side_give_the_same_sum_to_the_bit(
+    learner: SpeechLearner, utterances: list[Utterance], tmp_path: Path
+) -> None:
+    clients = {f"c{index}": utterances[index : index + 2] for index in range(4)}
+    copies = [
+        replace(learner, clients=clients),
+        replace(learner, clients=clients, model=load_model(ModelOptions(), seed=3)),
+    ]
+    start = learner.model.flat.values.clone()
+    ends = []
+    for number in (1, 2):
+        plan = NonPrivate(learner.layout, Poisson(rate=1.0), 4)
+        about = Terms(unit="client", population=4, clients_per_speaker=1, delta=1e-5)
+        with Ledger(tmp_path / f"{number}.jsonl", terms=about) as ledger:
+            *_, last = run_rounds(
+                ServerState(0, start),
+                plan,
+                rounds=2,
+                method=FedAvg(),
+                backend=InProcess(tuple(copies[:number]), tuple(clients)),
+                ledger=ledger,
+                noise=NoiseSource(),
+                seeds=Seeds(9),
+            )
+        ends.append(last.state.values)
+    assert not torch.equal(ends[0], start)
+    assert torch.equal(ends[0], ends[1])
