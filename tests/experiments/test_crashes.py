@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
 import random
 import signal
 import time
@@ -17,8 +16,8 @@ from typing import Any
 
 import pytest
 import torch
+from crashing import run_here
 
-from sordino.experiments import load_experiment, run_federated
 from sordino.federated import load_checkpoint
 from sordino.privacy import read_ledger
 from sordino.records import RunFolder
@@ -40,12 +39,6 @@ def processes() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["sordino.experiments", "sordino.federated", "sordino.models.loading"])
     return context
-
-
-def run_here(config: str, path: str, changes: list[str], fault: str, *, resume: bool) -> None:
-    os.environ["SORDINO_FAULT"] = fault
-    torch.set_num_threads(1)
-    run_federated(load_experiment(Path(config), changes), Path(path), resume=resume)
 
 
 def run_there(context: ForkServerContext, small: Path, path: Path, *changes: str, fault: str = "",
@@ -81,7 +74,7 @@ def test_after_a_kill_the_ledger_counts_at_least_what_left_and_the_run_resumes(
     fault: str, small: Path, tmp_path: Path, processes: ForkServerContext
 ) -> None:
     path = tmp_path / "run"
-    nth = 2 if fault.startswith(("charge", "release")) else 3  # in round 2; the first checkpoint is that of round 0
+    nth = 2 if fault.startswith("release") else 3  # in round 2: the first charge is the terms, the first checkpoint round 0
     assert run_there(processes, small, path, fault=f"{fault}:{nth}") == -signal.SIGKILL
     charged = len(read_ledger(path / "ledger.jsonl")[1])
     released = 2 if fault in ("release.after", "checkpoint.before-rename", "checkpoint.after-rename") else 1

@@ -20,15 +20,24 @@ app = typer.Typer(
 )
 
 
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sordino {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=lambda value: _version(wanted=value)
+        ),
+    ] = False,
 ) -> None:
-    if version:
-        typer.echo(f"sordino {__version__}")
-        raise typer.Exit
+    """Both options act before any command: `main` looks for the first, the second has its own callback."""
 
 
 app.command("run")(run.run)
