@@ -74,7 +74,9 @@ def test_after_a_kill_the_ledger_counts_at_least_what_left_and_the_run_resumes(
     fault: str, small: Path, tmp_path: Path, processes: ForkServerContext
 ) -> None:
     path = tmp_path / "run"
-    nth = 2 if fault.startswith("release") else 3  # in round 2: the first charge is the terms, the first checkpoint round 0
+    nth = (
+        2 if fault.startswith("release") else 3
+    )  # in round 2: the first charge is the terms, the first checkpoint round 0
     assert run_there(processes, small, path, fault=f"{fault}:{nth}") == -signal.SIGKILL
     charged = len(read_ledger(path / "ledger.jsonl")[1])
     released = 2 if fault in ("release.after", "checkpoint.before-rename", "checkpoint.after-rename") else 1

@@ -44,9 +44,12 @@ class Partition(ABC):
     name: ClassVar[str]
 
     @property
+    @abstractmethod
     def clients_per_speaker(self) -> int | None:
-        """The most clients that one speaker can own; None where a client may hold several speakers."""
-        return 1
+        """The most clients that one speaker can own; None where a client may hold several speakers.
+
+        A speaker's guarantee follows from it, so every rule must say so itself.
+        """
 
     @abstractmethod
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
@@ -77,6 +80,11 @@ def _client(name: str, utterances: Sequence[Utterance]) -> Client:
 @dataclass(frozen=True, slots=True)
 class BySpeaker(Partition):
     """Each speaker is one client."""
+
+    @property
+    def clients_per_speaker(self) -> int | None:
+        """One."""
+        return 1
 
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
         groups = _grouped((utterance.speaker, utterance) for utterance in utterances)
@@ -122,6 +130,11 @@ class BySession(Partition):
 
     def __post_init__(self) -> None:
         at_least("data.partition.per_speaker", self.per_speaker, 1)
+
+    @property
+    def clients_per_speaker(self) -> int | None:
+        """The number of sessions."""
+        return self.per_speaker
 
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         clients = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
-from sordino.data import FeatureStore, Splits, Utterance
-from sordino.errors import BudgetExhausted, ConfigError, DataError
+from sordino.data import Client, FeatureStore, Splits, Utterance
+from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
 from sordino.evaluation import WerReport, normalise, score, transcribe
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import InProcess, SpeechLearner
@@ -74,6 +75,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
         raise DataError(
             "the corpus has no training utterance: expected at least one; name other data under data.corpus."
         )
+    _respect_ownership(clients, options.data.partition.clients_per_speaker)
     terms = make_terms(
         options.privacy,
         population=len(clients),
@@ -118,6 +120,17 @@ def measure(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utteranc
     parts.model.flat.load(values)
     samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
     return score(samples, seeds=parts.seeds.at("bootstrap"))
+
+
+def _respect_ownership(clients: Sequence[Client], declared: int | None) -> None:
+    """Raises PrivacyError if a speaker owns more clients than the partition says: no speaker's figure would hold."""
+    owned = Counter(client.speaker for client in clients)
+    speaker, count = max(owned.items(), key=lambda pair: pair[1])
+    if declared is not None and ("" in owned or count > declared):
+        raise PrivacyError(
+            f"speaker {speaker!r} owns {count} clients, or shares some, but the partition declares {declared} for each; "
+            "correct the partition's clients_per_speaker."
+        )
 
 
 def _afford_one_round(plan: Plan, terms: Terms) -> None:
