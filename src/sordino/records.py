@@ -6,7 +6,8 @@
 | ``rounds.jsonl`` | one line a round; under private telemetry nothing that the guarantee does not cover |
 | ``ledger.jsonl`` | every charge (`sordino.privacy.ledger`) |
 | ``privacy.json`` | the guarantee in numbers and words |
-| ``result.json`` | what ``sordino run --json`` prints |
+| ``result.json`` | what ``sordino run --json`` prints, the error rates by speaker and the versions of what computed them |
+| ``transcripts/`` | what the model wrote for each test clip: ``before.jsonl``, ``after.jsonl``, ``seen.jsonl`` |
 | ``checkpoint/`` | where to resume |
 | ``model/`` | adapters and connector |
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,10 @@ class RunFolder:
     def result(self) -> Path:
         return self.path / "result.json"
 
+    def transcripts(self, name: str) -> Path:
+        """``before`` (the untouched model), ``after``, or ``seen`` (held-out clips of training speakers)."""
+        return self.path / "transcripts" / f"{name}.jsonl"
+
     @property
     def checkpoint(self) -> Path:
         return self.path / "checkpoint" / "state.safetensors"
@@ -122,15 +127,23 @@ class RunFolder:
 
     def read_rounds(self) -> Sequence[dict[str, Any]]:
         """All whole lines of ``rounds.jsonl``."""
-        if not self.rounds.exists():
-            return []
-        text = self.rounds.read_text(encoding="utf-8")
-        return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        return self.read_lines(self.rounds)
 
     def keep_rounds(self, last: int) -> None:
         """Drops lines of rounds after ``last``, which a resumed run does again."""
         kept = [line for line in self.read_rounds() if line["round"] <= last]
         replace_file(self.rounds, "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def read_lines(self, path: Path) -> list[dict[str, Any]]:
+        """All whole lines of one of the JSONL files; none if it is absent."""
+        if not path.exists():
+            return []
+        text = path.read_text(encoding="utf-8")
+        return [json.loads(line) for line in text[: text.rfind("\n") + 1].split("\n") if line]
+
+    def write_lines(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Writes one of the JSONL files."""
+        replace_file(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode())
 
     def write_json(self, path: Path, table: Mapping[str, Any]) -> None:
         """Writes one of the JSON files."""

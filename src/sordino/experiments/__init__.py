@@ -1,6 +1,6 @@
 """Composition roots: an experiment file becomes a run."""
 
-from sordino.experiments.assembly import Assembly, assemble, measure
+from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.federated import run_federated
 from sordino.experiments.loading import default_job, load_experiment
 from sordino.experiments.observer import Observer, Progress, Silent
@@ -16,6 +16,5 @@ __all__ = [
     "assemble",
     "default_job",
     "load_experiment",
-    "measure",
     "run_federated",
 ]

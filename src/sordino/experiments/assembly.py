@@ -10,14 +10,14 @@ import torch
 
 from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
-from sordino.evaluation import WerReport, normalise, score, transcribe
+from sordino.evaluation import normalise
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import InProcess, SpeechLearner
 from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
-__all__ = ["Assembly", "assemble", "measure"]
+__all__ = ["Assembly", "assemble"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,13 +113,6 @@ def assemble(options: FederatedExperiment) -> Assembly:
         noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),
         seeds=seeds,
     )
-
-
-def measure(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utterance]) -> WerReport:
-    """Word error rate of an adapter on some utterances."""
-    parts.model.flat.load(values)
-    samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
-    return score(samples, seeds=parts.seeds.at("bootstrap"))
 
 
 def _respect_ownership(clients: Sequence[Client], declared: int | None) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 from sordino.config import to_toml
 from sordino.errors import BudgetExhausted
 from sordino.evaluation import WerReport
-from sordino.experiments.assembly import Assembly, assemble, measure
+from sordino.experiments.assembly import Assembly, assemble
+from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
@@ -93,7 +94,7 @@ def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
         return state, parts.plan.resumed(learned)
     state = ServerState(0, parts.model.flat.values.clone())
     folder.keep_rounds(-1)
-    folder.append_round({"round": 0, "wer": _measured(parts, state)})
+    folder.append_round({"round": 0, "wer": brief(measure(parts, state.values, folder, keep="before"))})
     save_checkpoint(folder.checkpoint, state, AllocationState(), digest=parts.plan.layout.digest)
     return state, parts.plan
 
@@ -102,7 +103,7 @@ def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundRes
     """Writes the round's line, then its checkpoint, so that a checkpoint is never ahead of the records."""
     options, state = parts.options, result.state
     due = options.evaluation.every and state.round % options.evaluation.every == 0
-    wer = _measured(parts, state) if due and state.round < options.federated.rounds else None
+    wer = brief(measure(parts, state.values, folder)) if due and state.round < options.federated.rounds else None
     spent = guaranteed(ledger.events, delta=ledger.terms.delta, multiplicity=ledger.terms.multiplicity).value
     spent = spent if spent is not None and math.isfinite(spent) else None
     line: dict[str, Any] = {"round": state.round, "wer": wer, "epsilon": spent}
@@ -115,20 +116,12 @@ def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundRes
     observer.progress(Progress(round=state.round, rounds=options.federated.rounds, wer=newest, epsilon=spent))
 
 
-def _measured(parts: Assembly, state: ServerState) -> dict[str, Any] | None:
-    return _brief(measure(parts, state.values, parts.splits.test)) if parts.may_measure else None
-
-
-def _brief(report: WerReport) -> dict[str, Any]:
-    return {"wer": report.wer, "ci95": list(report.ci95) if report.ci95 else None}
-
-
 def _finish(
     parts: Assembly, folder: RunFolder, ledger: Ledger, state: ServerState, *, stopped: str | None, seconds: float
 ) -> dict[str, Any]:
     """Measures the final model and writes model, guarantee and result."""
-    after = measure(parts, state.values, parts.splits.test) if parts.may_measure else None
-    seen = measure(parts, state.values, parts.splits.seen) if _shows_seen(parts) else None
+    after = measure(parts, state.values, folder, keep="after")
+    seen = measure_seen(parts, state.values, folder)
     parts.model.flat.load(state.values)
     parts.model.save(folder.model)
     guarantee = make_statement(ledger.terms, ledger.events)
@@ -145,13 +138,8 @@ def _finish(
         "stopped": stopped,
         "seconds": round(seconds, 1),
     }
-    folder.write_json(folder.result, {**result, "report": after.dump() if after else None})
+    folder.write_json(folder.result, {**result, "versions": versions(), "report": after.dump() if after else None})
     return result
-
-
-def _shows_seen(parts: Assembly) -> bool:
-    """Training speakers' held-out clips are outside the guarantee."""
-    return bool(parts.splits.seen) and parts.options.telemetry == "debug"
 
 
 def _wer(
@@ -162,7 +150,7 @@ def _wer(
         "after": after.wer if after else None,
         "ci95": list(after.ci95) if after and after.ci95 else None,
         "test_is": test_is,
-        "seen": _brief(seen) if seen else None,
+        "seen": brief(seen),
     }
 
 

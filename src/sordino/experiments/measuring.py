@@ -1,0 +1,56 @@
+"""What a run measures of its model, and where that is shown."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any, Literal
+
+import torch
+
+from sordino.evaluation import WerReport, score, transcribe
+from sordino.experiments.assembly import Assembly
+from sordino.records import RunFolder
+
+__all__ = ["brief", "measure", "measure_seen", "versions"]
+
+
+def measure(
+    parts: Assembly, values: torch.Tensor, folder: RunFolder, *, keep: Literal["before", "after"] | None = None
+) -> WerReport | None:
+    """Word error rate of an adapter on the test clips; None where showing it would be outside the guarantee.
+
+    Args:
+        parts: the experiment.
+        values: the adapter, float32 [layout.size].
+        folder: where transcripts are kept.
+        keep: also keep the transcripts under this name.
+    """
+    return _measure(parts, values, folder, keep, seen=False) if parts.may_measure else None
+
+
+def measure_seen(parts: Assembly, values: torch.Tensor, folder: RunFolder) -> WerReport | None:
+    """Word error rate on held-out clips of training speakers, which no guarantee covers: debug telemetry only."""
+    shown = parts.splits.seen and parts.options.telemetry == "debug"
+    return _measure(parts, values, folder, "seen", seen=True) if shown else None
+
+
+def _measure(parts: Assembly, values: torch.Tensor, folder: RunFolder, keep: str | None, *, seen: bool) -> WerReport:
+    parts.model.flat.load(values)
+    utterances = parts.splits.seen if seen else parts.splits.test
+    samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
+    if keep is not None:
+        folder.write_lines(folder.transcripts(keep), (asdict(sample) for sample in samples))
+    return score(samples, seeds=parts.seeds.at("bootstrap"))
+
+
+def brief(report: WerReport | None) -> dict[str, Any] | None:
+    """Rate and interval alone, for a line of ``rounds.jsonl``."""
+    return {"wer": report.wer, "ci95": list(report.ci95) if report.ci95 else None} if report else None
+
+
+def versions() -> dict[str, str]:
+    """What computed a result."""
+    packages = ("sordino", "torch", "transformers", "peft", "dp-accounting")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
