@@ -2,6 +2,8 @@
 
 Each room owns the frozen dataclass of its options. A field whose type is a `Choice` takes a table with a ``method`` key
 and builds the registered class from the rest of the table.
+
+A relative path in a file starts from that file's folder, one in a ``--set`` from the working directory.
 """
 
 from __future__ import annotations
@@ -13,9 +15,9 @@ import sys
 import tomllib
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import Any, Self, TypeVar, Union, get_args, get_origin
 
 import tomli_w
 
@@ -33,6 +35,17 @@ class Choice:
     """Marks a field as a member of a family: ``Annotated[Allocation, Choice(ALLOCATIONS)]``."""
 
     registry: Registry[Any]
+
+
+class _FileText(str):
+    """A text of an experiment file, which knows the folder that it starts from if it turns out to be a path."""
+
+    folder: Path
+
+    def __new__(cls, text: str, folder: Path) -> Self:
+        made = super().__new__(cls, text)
+        made.folder = folder
+        return made
 
 
 def option(help_text: str, default: Any = dataclasses.MISSING, *, factory: Any = dataclasses.MISSING) -> Any:
@@ -61,7 +74,8 @@ def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
         for part in reversed(key.split(".")):
             nested = {part.strip(): nested}
         table = _merge(table, nested)
-    return typing.cast(dict[str, Any], _expand(table))
+    expanded: dict[str, Any] = _map_texts(table, _expand)
+    return expanded
 
 
 def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
@@ -83,11 +97,12 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}; correct that line.") from None
     parent = table.pop("extends", None)
+    own: dict[str, Any] = _map_texts(table, lambda text: _FileText(text, path.parent))
     if parent is None:
-        return table
+        return own
     if not isinstance(parent, str):
         raise ConfigError(f"{path}: extends = {parent!r}: expected the path of another experiment file.")
-    return _merge(_read(path.parent / parent, (*seen, path)), table)
+    return _merge(_read(path.parent / parent, (*seen, path)), own)
 
 
 def _value(text: str) -> Any:
@@ -117,14 +132,20 @@ def _names_another_method(old: Mapping[str, Any], new: Mapping[str, Any]) -> boo
     return isinstance(method, str) and method != old.get("method")
 
 
-def _expand(value: Any) -> Any:
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """The same nested tables and lists with every text changed."""
     if isinstance(value, str):
-        return re.sub(r"\$\{(\w+)\}", _environment, value)
+        return change(value)
     if isinstance(value, dict):
-        return {key: _expand(item) for key, item in value.items()}
+        return {key: _map_texts(item, change) for key, item in value.items()}
     if isinstance(value, list):
-        return [_expand(item) for item in value]
+        return [_map_texts(item, change) for item in value]
     return value
+
+
+def _expand(text: str) -> str:
+    expanded = re.sub(r"\$\{(\w+)\}", _environment, text)
+    return _FileText(expanded, text.folder) if isinstance(text, _FileText) else expanded
 
 
 def _environment(match: re.Match[str]) -> str:
@@ -194,7 +215,8 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
     if hint is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         return float(value)
     if hint is Path and isinstance(value, str):
-        return Path(value)
+        path = Path(value).expanduser()
+        return value.folder / path if isinstance(value, _FileText) else path
     if origin is tuple and isinstance(value, list | tuple):
         return _convert_tuple(get_args(hint), value, at)
     if origin in (dict, Mapping) and isinstance(value, Mapping):
@@ -202,7 +224,7 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
     expected = origin or hint
     if expected is not Any and (not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool)):
         raise ConfigError(f"{at} = {value!r}: expected {_describe(hint)}; correct its type.")
-    return value
+    return str(value) if isinstance(value, _FileText) else value
 
 
 def _convert_union(members: tuple[Any, ...], value: Any, at: str) -> Any:

@@ -82,6 +82,21 @@ class TestLoading:
         child = write(tmp_path, "child.toml", "extends = 'base/parent.toml'\n[privacy]\nepsilon = 8\n")
         assert load(child) == {"seed": 2, "privacy": {"clip_norm": 2.0, "unit": "client", "epsilon": 8}}
 
+    def test_a_relative_path_starts_from_the_file_that_names_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "project").mkdir()
+        write(tmp_path, "base.toml", "corpus = 'a'\nout = '${PLACE}/runs'\n")
+        child = write(tmp_path / "project", "child.toml", "extends = '../base.toml'\ncorpus = 'b'\n")
+        monkeypatch.setenv("PLACE", "results")
+        monkeypatch.chdir("/")
+        assert build(Experiment, load(child)).out == tmp_path / "results" / "runs"
+        assert build(Experiment, load(child, ["out=runs"])).out == Path("runs"), "a --set counts from where one stands"
+        assert build(Experiment, load(child, ["out=~/runs"])).out == Path.home() / "runs"
+        monkeypatch.setenv("PLACE", "/elsewhere")
+        assert build(Experiment, load(child)).out == Path("/elsewhere/runs")
+        assert type(build(Experiment, load(child)).corpus) is str
+
     def test_a_circle_is_named(self, tmp_path: Path) -> None:
         write(tmp_path, "a.toml", "extends = 'b.toml'")
         write(tmp_path, "b.toml", "extends = './a.toml'")
