@@ -7,13 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sordino.data.audio import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
-from sordino.data.checking import ManifestReport, check_manifest
+from sordino.data.checking import DURATION_EDGES_S, ManifestReport, check_manifest
 from sordino.data.corpus import CORPORA, Corpus, Splits, readable
 from sordino.data.digits import DIGITS, digit_string
 from sordino.data.features import LogMel
+from sordino.data.holding_out import Division, hold_out, hold_out_speakers
 from sordino.data.manifest import Problem, read_manifest, write_manifest
 from sordino.data.partition import PARTITIONS, ByAttribute, BySession, BySpeaker, Client, Partition
 from sordino.data.pauses import split_at_pauses
+from sordino.data.preparing import Prepared, prepare
+from sordino.data.recordings import recordings_in
+from sordino.data.source import SOURCES, LeftOut, Source
 from sordino.data.synthetic import Voice, federated_voices, held_out_voices, pretraining_voices, synthesise
 from sordino.data.utterance import Utterance
 
@@ -23,18 +27,24 @@ if TYPE_CHECKING:
 __all__ = [
     "CORPORA",
     "DIGITS",
+    "DURATION_EDGES_S",
     "PARTITIONS",
     "SAMPLE_RATE_HZ",
+    "SOURCES",
     "ByAttribute",
     "BySession",
     "BySpeaker",
     "Client",
     "Corpus",
+    "Division",
     "FeatureStore",
+    "LeftOut",
     "LogMel",
     "ManifestReport",
     "Partition",
+    "Prepared",
     "Problem",
+    "Source",
     "Splits",
     "Utterance",
     "Voice",
@@ -43,10 +53,14 @@ __all__ = [
     "digit_string",
     "federated_voices",
     "held_out_voices",
+    "hold_out",
+    "hold_out_speakers",
+    "prepare",
     "pretraining_voices",
     "read_audio",
     "read_manifest",
     "readable",
+    "recordings_in",
     "split_at_pauses",
     "synthesise",
     "write_audio",

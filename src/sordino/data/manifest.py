@@ -20,9 +20,10 @@ from sordino._check import did_you_mean
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
-__all__ = ["Problem", "parse_manifest", "read_manifest", "write_manifest"]
+__all__ = ["RESERVED_KEYS", "Problem", "parse_manifest", "read_manifest", "write_manifest"]
 
-_KEYS: Final = ("audio_filepath", "duration", "text", "speaker", "language", "offset")
+RESERVED_KEYS: Final = ("audio_filepath", "duration", "text", "speaker", "language", "offset")
+"""Keys that mean something; all others are attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def read_manifest(path: Path) -> list[Utterance]:
         more = f" ({len(problems) - 1} more such lines; see: sordino data check)" if len(problems) > 1 else ""
         raise DataError(f"{path}, line {problems[0].line}: {problems[0].message}{more}")
     if not utterances:
-        raise DataError(f"{path} has no utterance; write one JSON object a line, with {', '.join(_KEYS[:4])}.")
+        raise DataError(f"{path} has no utterance; write one JSON object a line, with {', '.join(RESERVED_KEYS[:4])}.")
     return utterances
 
 
@@ -93,7 +94,9 @@ def _record(line: str) -> Mapping[str, Any]:
     except (json.JSONDecodeError, RecursionError) as error:
         raise _BadLine("json", f"is not JSON ({error}); write one JSON object a line.") from None
     if not isinstance(record, dict):
-        raise _BadLine("json", f"is {type(record).__name__}, not a JSON object; write {{...}} with {', '.join(_KEYS)}.")
+        raise _BadLine(
+            "json", f"is {type(record).__name__}, not a JSON object; write {{...}} with {', '.join(RESERVED_KEYS)}."
+        )
     return record
 
 
@@ -108,13 +111,13 @@ def _utterance(folder: Path, record: Mapping[str, Any]) -> Utterance:
         duration_s=_seconds(record, "duration"),
         language=_text({"language": "", **record}, "language", "give a language code or leave it out", empty=True),
         offset_s=_seconds({"offset": 0.0, **record}, "offset", zero=True),
-        attributes={key: value for key, value in record.items() if key not in _KEYS and isinstance(value, str)},
+        attributes={key: value for key, value in record.items() if key not in RESERVED_KEYS and isinstance(value, str)},
     )
 
 
 def _text(record: Mapping[str, Any], key: str, remedy: str, *, empty: bool = False) -> str:
     if key not in record:
-        raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(_KEYS))}; {remedy}.")
+        raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(RESERVED_KEYS))}; {remedy}.")
     value = record[key]
     if not isinstance(value, str) or not (value or empty):
         raise _BadLine(
@@ -125,7 +128,7 @@ def _text(record: Mapping[str, Any], key: str, remedy: str, *, empty: bool = Fal
 
 def _seconds(record: Mapping[str, Any], key: str, *, zero: bool = False) -> float:
     if key not in record:
-        raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(_KEYS))}; give it in seconds.")
+        raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(RESERVED_KEYS))}; give it in seconds.")
     value = record[key]
     number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not number or value < 0 or (value == 0 and not zero):
@@ -154,7 +157,7 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
 
 
 def _to_record(utterance: Utterance, base: Path) -> dict[str, Any]:
-    taken = sorted(set(utterance.attributes) & set(_KEYS))
+    taken = sorted(set(utterance.attributes) & set(RESERVED_KEYS))
     if taken:
         raise DataError(f"attribute {taken[0]!r} of {utterance.key} is a key of the manifest itself; rename it.")
     record: dict[str, Any] = {

@@ -28,7 +28,7 @@ from sordino.data.utterance import Utterance
 from sordino.errors import ConfigError, DataError
 from sordino.seeds import Seeds
 
-__all__ = ["FreeSpokenDigits"]
+__all__ = ["FreeSpokenDigits", "official_files", "said_in"]
 
 _TEST_INDICES: Final = range(5)
 _GAP_S: Final = (0.03, 0.12)
@@ -82,13 +82,7 @@ class FreeSpokenDigits(Corpus):
             )
         if (folder / "manifest.jsonl").is_file():
             return read_manifest(folder / "manifest.jsonl")
-        inner = folder / "recordings"
-        found = [_official(file) for file in sorted((inner if inner.is_dir() else folder).glob("*.wav"))]
-        if not found:
-            raise DataError(
-                f"{folder} holds no recording such as 7_george_12.wav; name the dataset's recordings folder."
-            )
-        return found
+        return [_official(file) for file in official_files(folder)]
 
     def _joined(
         self, train: Sequence[Utterance], test: Sequence[Utterance], window_s: float
@@ -139,16 +133,34 @@ class FreeSpokenDigits(Corpus):
                 )
 
 
-def _official(file: Path) -> Utterance:
+def official_files(folder: Path) -> list[Path]:
+    """The recordings of the dataset's own layout, which may lie in a ``recordings`` folder.
+
+    Raises:
+        DataError: there is none.
+    """
+    inner = folder / "recordings"
+    found = sorted((inner if inner.is_dir() else folder).glob("*.wav"))
+    if not found:
+        raise DataError(f"{folder} holds no recording such as 7_george_12.wav; name the dataset's recordings folder.")
+    return found
+
+
+def said_in(file: Path, *, duration_s: float) -> Utterance:
+    """The utterance that a file's name tells of; raises DataError if it is not named like ``7_george_12.wav``."""
     match = re.fullmatch(r"(\d)_(.+)_(\d+)", file.stem)
     if not match:
         raise DataError(f"{file} is not named like 7_george_12.wav; rename it or move it away.")
+    digit, speaker, _ = match.groups()
+    return Utterance(audio=file, text=DIGITS["en"][int(digit)], speaker=speaker, duration_s=duration_s, language="en")
+
+
+def _official(file: Path) -> Utterance:
     try:
         duration_s = audio_duration(file)
     except DataError:
         duration_s = 0.0  # `readable` leaves it out and says so
-    digit, speaker, _ = match.groups()
-    return Utterance(audio=file, text=DIGITS["en"][int(digit)], speaker=speaker, duration_s=duration_s, language="en")
+    return said_in(file, duration_s=duration_s)
 
 
 def _index(clip: Utterance) -> int:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from sordino._check import fraction
 from sordino.config import option
 from sordino.data.corpus import CORPORA, Corpus, Splits, readable, within_window
+from sordino.data.holding_out import hold_out
 from sordino.data.manifest import read_manifest
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
-from sordino.seeds import Seeds
 
 __all__ = ["Manifest"]
-
-_ENOUGH_SPEAKERS: Final = 5
 
 
 @CORPORA.register("manifest")
@@ -45,12 +42,9 @@ class Manifest(Corpus):
             test, more = readable(read_manifest(self.test.expanduser()))
             notes += more
             test_is = _whose(train, test)
-        elif len({utterance.speaker for utterance in train}) >= _ENOUGH_SPEAKERS:
-            train, test = self._by_speaker(train)
-            test_is = "held-out speakers"
         else:
-            train, test = self._by_clip(train)
-            test_is = "held-out clips of training speakers"
+            division = hold_out(train, share=self.held_out, seed=self.seed)
+            train, test, test_is = division.train, division.test, division.test_is
         train, more = within_window(train, window_s)
         notes += more
         for split, utterances in (("training", train), ("testing", test)):
@@ -61,29 +55,6 @@ class Manifest(Corpus):
                     "data.corpus.held_out or model.window_s."
                 )
         return Splits(train=train, test=test, test_is=test_is, notes=notes)
-
-    def _by_speaker(self, utterances: Sequence[Utterance]) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
-        speakers = sorted({utterance.speaker for utterance in utterances})
-        order = Seeds(self.seed).at("held-out speakers").generator().permutation(len(speakers))
-        count = min(len(speakers) - 1, max(1, round(self.held_out * len(speakers))))
-        chosen = {speakers[index] for index in order[:count]}
-        return _divided(utterances, [utterance.speaker in chosen for utterance in utterances])
-
-    def _by_clip(self, utterances: Sequence[Utterance]) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
-        held = [False] * len(utterances)
-        for speaker in {utterance.speaker for utterance in utterances}:
-            own = [index for index, utterance in enumerate(utterances) if utterance.speaker == speaker]
-            order = Seeds(self.seed).at("held-out clips", speaker).generator().permutation(len(own))
-            for index in order[: min(len(own) - 1, max(1, round(self.held_out * len(own))))]:
-                held[own[index]] = True
-        return _divided(utterances, held)
-
-
-def _divided(
-    utterances: Sequence[Utterance], held: Sequence[bool]
-) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
-    pairs = list(zip(utterances, held, strict=True))
-    return tuple(u for u, out in pairs if not out), tuple(u for u, out in pairs if out)
 
 
 def _whose(train: Sequence[Utterance], test: Sequence[Utterance]) -> str:

@@ -1,0 +1,1 @@
+"""Layouts that recordings come in: one class in one file."""
