@@ -25,7 +25,7 @@ from sordino._check import did_you_mean
 from sordino._registry import Registry
 from sordino.errors import ConfigError
 
-__all__ = ["Choice", "build", "dump", "load", "option", "to_toml"]
+__all__ = ["Choice", "build", "dump", "load", "option", "parse_overrides", "to_toml"]
 
 O = TypeVar("O")  # noqa: E741
 
@@ -66,6 +66,18 @@ def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
         ConfigError: file missing, not TOML, a circle of ``extends``, an override that is not ``key=value``.
     """
     table = _read(path, ())
+    table = _merge(table, parse_overrides(overrides))
+    expanded: dict[str, Any] = _map_texts(table, _expand)
+    return expanded
+
+
+def parse_overrides(overrides: Sequence[str]) -> dict[str, Any]:
+    """The table that ``--set`` texts such as ``privacy.epsilon=8`` stand for; later ones win.
+
+    Raises:
+        ConfigError: one is not ``key=value``.
+    """
+    table: dict[str, Any] = {}
     for text in overrides:
         key, sign, value = text.partition("=")
         if not sign or not re.fullmatch(r"\s*[A-Za-z0-9_-]+(\s*\.\s*[A-Za-z0-9_-]+)*\s*", key):
@@ -74,8 +86,7 @@ def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
         for part in reversed(key.split(".")):
             nested = {part.strip(): nested}
         table = _merge(table, nested)
-    expanded: dict[str, Any] = _map_texts(table, _expand)
-    return expanded
+    return table
 
 
 def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:

@@ -1,22 +1,124 @@
-"""``sordino data``: look at recordings before training on them."""
+"""``sordino data``: make manifests of recordings, and look at them before training on them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sordino.cli.console import Json, print_json, stdout
 
-__all__ = ["app"]
+if TYPE_CHECKING:
+    from rich.console import Console
 
-app = typer.Typer(help="Check recordings and manifests.", no_args_is_help=True)
+    from sordino.data import Division, ManifestReport, Prepared, Utterance
+
+__all__ = ["app", "show_left_out"]
+
+_SHOWN = 3
+_BAR = 30
+
+app = typer.Typer(help="Prepare and check recordings and manifests.", no_args_is_help=True)
 
 
 @app.callback()
 def _group() -> None:
     pass
+
+
+@app.command("prepare")
+def prepare(
+    kind: Annotated[str, typer.Argument(help="Layout of the recordings, e.g. folder; sordino list names all.")],
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Folder of the recordings.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the manifest; the audio stays in SRC.")],
+    *,
+    test_speakers: Annotated[
+        int | None, typer.Option("--test-speakers", help="Hold out this many speakers: train.jsonl and test.jsonl.")
+    ] = None,
+    test_fraction: Annotated[
+        float | None,
+        typer.Option("--test-fraction", help="Hold out this share of the speakers (of fewer than five: of the clips)."),
+    ] = None,
+    window_s: Annotated[
+        float | None, typer.Option("--window", help="Leave out clips longer than this many seconds.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Option of the layout, e.g. --set language=en."),
+    ] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Make a manifest of recordings; whatever cannot be used is named and counted.
+
+    Examples: sordino data prepare folder recordings/ prepared/ --test-speakers 4,
+    sordino data prepare librispeech LibriSpeech/dev-clean prepared/
+    """
+    from sordino._check import fraction
+    from sordino.cli.tracking import tracked
+    from sordino.config import build, parse_overrides
+    from sordino.data import SOURCES, prepare, require_unwritten, write_prepared
+    from sordino.errors import ConfigError
+
+    reader = build(SOURCES.get(kind), parse_overrides(settings or []))
+    if test_speakers is not None and test_fraction is not None:
+        raise ConfigError("--test-speakers and --test-fraction were both given; give one of them.")
+    if test_fraction is not None:
+        fraction("--test-fraction", test_fraction)
+    require_unwritten(out)
+    prepared = prepare(tracked(reader.read(source), "recordings"), longest_s=window_s)
+    division = _divided(prepared.utterances, test_speakers, test_fraction)
+    files = write_prepared(prepared, out, division=division)
+    if as_json:
+        print_json(_report(prepared, division, out, files))
+        return
+    console = stdout()
+    _say(
+        console,
+        f"{len(prepared.utterances)} utterances, {prepared.hours:.2f} h, {len(prepared.speakers)} speakers: "
+        f"{_some(sorted(prepared.speakers))}",
+    )
+    if division is not None:
+        _say(console, f"{len(division.train)} to train on, {len(division.test)} to test on: {division.test_is}.")
+    show_left_out(console, prepared)
+    for name in files:
+        _say(console, f"wrote {out / name}")
+    _say(console, f"look closer with: sordino data check {out / ('train.jsonl' if division else 'manifest.jsonl')}")
+
+
+def _divided(
+    utterances: tuple[Utterance, ...], test_speakers: int | None, test_fraction: float | None
+) -> Division | None:
+    from sordino.data import hold_out, hold_out_speakers
+
+    if test_speakers is not None:
+        return hold_out_speakers(utterances, test_speakers, seed=0)
+    return None if test_fraction is None else hold_out(utterances, share=test_fraction, seed=0)
+
+
+def _report(prepared: Prepared, division: Division | None, out: Path, files: Any) -> dict[str, Any]:
+    return {
+        "files": {str(out / name): lines for name, lines in files.items()},
+        "utterances": len(prepared.utterances),
+        "hours": prepared.hours,
+        "speakers": dict(prepared.speakers),
+        "test_is": division.test_is if division else None,
+        "clipped": prepared.clipped,
+        "left_out": {kind: len(items) for kind, items in prepared.kinds.items()},
+    }
+
+
+def show_left_out(console: Console, prepared: Prepared) -> None:
+    """What was left out: a line for each kind with its number and the first few."""
+    for kind, items in prepared.kinds.items():
+        _say(console, f"left out {len(items)} ({kind}):")
+        for item in items[:_SHOWN]:
+            _say(console, f"  {item.audio} {item.reason}")
+        if len(items) > _SHOWN:
+            _say(console, f"  and {len(items) - _SHOWN} more")
+    if prepared.clipped:
+        _say(console, f"kept {prepared.clipped} overdriven recordings; they will cost some accuracy.")
 
 
 @app.command("check")
@@ -28,25 +130,66 @@ def check(
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Read every line and every recording of a manifest and report what is wrong.
+    """Read every line and every recording of a manifest, and report what it holds and what is wrong.
 
     Example: sordino data check train.jsonl --window 30
     """
     from dataclasses import asdict
 
+    from sordino.cli.tracking import tracked
     from sordino.data import check_manifest
 
-    report = check_manifest(manifest, window_s=window_s)
+    report = check_manifest(manifest, window_s=window_s, watch=lambda lines: tracked(lines, "recordings"))
     if as_json:
-        print_json({**asdict(report), "path": str(report.path)})
+        derived = {"kinds": dict(report.kinds), "clips_per_speaker": dict(report.clips_per_speaker)}
+        print_json({**asdict(report), **derived, "path": str(report.path)})
     else:
-        console = stdout()
-        console.print(
-            f"{report.utterances} utterances, {report.hours:.2f} h, {len(report.speakers)} speakers, languages: "
-            f"{', '.join(name or '(none)' for name in report.languages) or '(none)'}, longest {report.longest_s:.2f} s",
-            soft_wrap=True,
-        )
-        for problem in report.problems:
-            console.print(f"line {problem.line}: {problem.message}", soft_wrap=True, markup=False)
+        _show_summary(stdout(), report)
+        _show_problems(stdout(), report)
     if report.problems:
         raise typer.Exit(2)
+
+
+def _show_summary(console: Console, report: ManifestReport) -> None:
+    clips = {name: f"{count:g}" for name, count in report.clips_per_speaker.items()}
+    languages = sorted(report.languages.items(), key=lambda pair: -pair[1])
+    rows = {
+        "utterances": f"{report.utterances}",
+        "hours": f"{report.hours:.2f}",
+        "speakers": f"{len(report.speakers)}; clips of each: {clips['min']} to {clips['max']}, median {clips['median']}",
+        "languages": ", ".join(f"{name or '(none given)'} {count}" for name, count in languages) or "-",
+        "sample rates": ", ".join(f"{rate} Hz {count}" for rate, count in sorted(report.sample_rates.items())) or "-",
+        "lengths": f"median {report.median_s:.2f} s, longest {report.longest_s:.2f} s",
+    }
+    for name, value in rows.items():
+        _say(console, f"{name:<14}{value}")
+    from sordino.data import DURATION_EDGES_S
+
+    edges = ("0", *(f"{edge:g}" for edge in DURATION_EDGES_S))
+    most = max(report.durations) or 1
+    for index, count in enumerate(report.durations):
+        if count:
+            span = f"{edges[index]} to {edges[index + 1]} s" if index < len(DURATION_EDGES_S) else f"over {edges[-1]} s"
+            _say(console, f"{span:>13} {count:>7} {'#' * max(1, round(_BAR * count / most))}")
+
+
+def _show_problems(console: Console, report: ManifestReport) -> None:
+    if not report.problems:
+        _say(console, "no problem found")
+    for kind, count in report.kinds.items():
+        _say(console, f"{count} {kind}:")
+        shown = [problem for problem in report.problems if problem.kind == kind][:_SHOWN]
+        for problem in shown:
+            _say(console, f"  line {problem.line}: {problem.message}")
+        if count > len(shown):
+            _say(console, f"  and {count - len(shown)} more; --json lists them all")
+
+
+def _some(names: Iterable[str]) -> str:
+    known = list(names)
+    more = f" and {len(known) - 2 * _SHOWN} more" if len(known) > 2 * _SHOWN else ""
+    return ", ".join(known[: 2 * _SHOWN]) + more
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False)

@@ -17,7 +17,7 @@ def list_methods(
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help="Module that registers methods.")] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """List allocations, cohorts, methods, connectors, corpora and partitions.
+    """List allocations, cohorts, methods, connectors, corpora, partitions and layouts of recordings.
 
     Example: sordino list
     """
@@ -41,7 +41,7 @@ def list_methods(
 
 def _families(plugins: list[str]) -> dict[str, Any]:
     from sordino._registry import load_plugins
-    from sordino.data import CORPORA, PARTITIONS
+    from sordino.data import CORPORA, PARTITIONS, SOURCES
     from sordino.experiments import TASKS
     from sordino.federated import METHODS
     from sordino.models import CONNECTORS
@@ -55,6 +55,7 @@ def _families(plugins: list[str]) -> dict[str, Any]:
         "model.connector": CONNECTORS,
         "data.corpus": CORPORA,
         "data.partition": PARTITIONS,
+        "data prepare": SOURCES,
         "task": TASKS,
     }
     return {

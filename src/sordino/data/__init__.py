@@ -15,6 +15,7 @@ from sordino.data.holding_out import Division, hold_out, hold_out_speakers
 from sordino.data.manifest import Problem, read_manifest, write_manifest
 from sordino.data.partition import PARTITIONS, ByAttribute, BySession, BySpeaker, Client, Partition
 from sordino.data.pauses import split_at_pauses
+from sordino.data.prepared import require_unwritten, write_prepared
 from sordino.data.preparing import Prepared, prepare
 from sordino.data.recordings import recordings_in
 from sordino.data.source import SOURCES, LeftOut, Source
@@ -61,10 +62,12 @@ __all__ = [
     "read_manifest",
     "readable",
     "recordings_in",
+    "require_unwritten",
     "split_at_pauses",
     "synthesise",
     "write_audio",
     "write_manifest",
+    "write_prepared",
 ]
 
 

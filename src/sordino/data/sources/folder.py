@@ -153,6 +153,9 @@ def _no_transcripts(folder: Path, recordings: Sequence[Path]) -> str:
     chapters: Mapping[Path, None] = dict.fromkeys(recording.parent for recording in recordings)
     if any(next(chapter.glob("*.trans.txt"), None) for chapter in chapters):
         return f"{folder} is laid out like LibriSpeech; prepare it with: sordino data prepare librispeech {folder} OUT"
+    below = [inner / name for inner in sorted(folder.iterdir()) for name in _TABLES if (inner / name).is_file()]
+    if below:
+        return f"{folder} has no table itself, but there is {below[0]}; name the folder {below[0].parent} instead."
     return (
         f"{folder} has {len(recordings)} recordings but no transcript: expected a table such as metadata.csv with the "
         f"columns path, text and speaker, or a text file beside each recording ({recordings[0].stem}.txt); add either."
