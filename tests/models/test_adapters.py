@@ -164,8 +164,10 @@ def test_loading_into_another_model_is_refused(make_model: Make, model: SpeechLL
         load_adapter(make_model(train_encoder=False), tmp_path)
     with pytest.raises(ConfigError, match=r"tensor .*v_proj.* expected None"):
         load_adapter(make_model(lora=LoraOptions(decoder_targets=("self_attn.q_proj",))), tmp_path)
-    with pytest.raises(ConfigError, match="no adapter for the encoder"):
+    with pytest.raises(ConfigError, match="nowhere does not exist; name the model"):
         load_adapter(model, tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="no adapter for the encoder"):
+        load_adapter(model, tmp_path.parent)
     (tmp_path / "connector.safetensors").write_bytes(b"text")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_adapter(model, tmp_path)

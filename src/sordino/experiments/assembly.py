@@ -100,6 +100,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
         cohort=options.federated.cohort,
         rounds=options.federated.rounds,
         terms=terms,
+        watch=options.telemetry == "debug",
     )
     _afford_one_round(plan, terms)
     return Assembly(
@@ -141,6 +142,14 @@ def _normalised(utterance: Utterance) -> Utterance:
 
 
 def _caveats(options: FederatedExperiment) -> tuple[str, ...]:
-    if options.telemetry == "debug" and options.privacy.mechanism != "none":
-        return ("debug telemetry wrote the clients' losses, update norms and cohort sizes",)
-    return ()
+    if options.privacy.mechanism == "none":
+        return ()
+    caveats = []
+    if options.model.start is not None:
+        caveats.append(
+            f"what the starting model learnt in the run {options.model.start.resolve().name!r}: whatever that run "
+            "guarantees, its losses and those of this run add up for everybody who took part in both"
+        )
+    if options.telemetry == "debug":
+        caveats.append("debug telemetry wrote the clients' losses, update norms and cohort sizes")
+    return tuple(caveats)

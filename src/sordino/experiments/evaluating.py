@@ -9,7 +9,7 @@ from sordino.data import FeatureStore, read_manifest
 from sordino.errors import ConfigError
 from sordino.evaluation import score, transcribe
 from sordino.experiments.loading import load_experiment
-from sordino.models import load_adapter, load_model
+from sordino.models import load_trained
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 
@@ -31,8 +31,7 @@ def evaluate_run(path: Path, *, manifest: Path | None = None) -> dict[str, Any]:
     if not folder.model.is_dir():
         raise ConfigError(f"{path} has no model yet; finish the run with: sordino run --resume --out {path}")
     options = load_experiment(folder.config)
-    model = load_model(options.model, seed=Seeds(options.seed).at("adapters").integer())
-    load_adapter(model, folder.model)
+    model = load_trained(options.model, folder.model)
     if manifest is None:
         splits = options.data.corpus.load(model.window_s)
         utterances, test_is = list(splits.test), splits.test_is

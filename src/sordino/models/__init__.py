@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sordino.models.adapters import load_adapter, save_adapter
     from sordino.models.flat import FlatParameters
     from sordino.models.generation import Transcription
-    from sordino.models.loading import load_model, model_shapes, save_base
+    from sordino.models.loading import load_model, load_trained, model_shapes, save_base
     from sordino.models.speech_llm import SpeechLLM
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Transcription",
     "load_adapter",
     "load_model",
+    "load_trained",
     "model_shapes",
     "save_adapter",
     "save_base",
@@ -39,6 +40,7 @@ _HOMES = {
     "Transcription": "generation",
     "load_adapter": "adapters",
     "load_model": "loading",
+    "load_trained": "loading",
     "model_shapes": "loading",
     "save_adapter": "adapters",
     "save_base": "loading",

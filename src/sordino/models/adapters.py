@@ -133,6 +133,8 @@ def load_adapter(model: SpeechLLM, folder: Path) -> None:
     """
     from peft import PeftConfig
 
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} does not exist; name the model/ folder of a run that is finished.")
     for component in _LAYERS:
         part = getattr(model, component)
         config, source = _saved_config(part), folder / component

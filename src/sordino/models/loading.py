@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -9,7 +10,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from sordino.layout import ParameterLayout
-from sordino.models.adapters import add_lora, copy_tensors
+from sordino.models.adapters import add_lora, copy_tensors, load_adapter
 from sordino.models.checkpoints import without_progress_bars
 from sordino.models.connectors import Connector
 from sordino.models.decoders import Tokens, empty_decoder, load_decoder
@@ -17,10 +18,12 @@ from sordino.models.encoders import empty_encoder, load_encoder
 from sordino.models.flat import trainable
 from sordino.models.frame_stack import FrameStack
 from sordino.models.options import ModelOptions
+from sordino.models.prompts import in_chat
 from sordino.models.recipe import BaseSettings, Recipe
 from sordino.models.speech_llm import SpeechLLM
+from sordino.records import RunFolder
 
-__all__ = ["load_model", "model_shapes", "save_base"]
+__all__ = ["load_model", "load_trained", "model_shapes", "save_base"]
 
 
 def load_model(options: ModelOptions, *, seed: int = 0, device: str | torch.device = "cpu") -> SpeechLLM:
@@ -33,7 +36,8 @@ def load_model(options: ModelOptions, *, seed: int = 0, device: str | torch.devi
         device: where the model runs.
 
     Raises:
-        ConfigError: a model that is not there or does not fit, an unknown target, a window that does not fit.
+        ConfigError: a model that is not there or does not fit, an unknown target, a window that does not fit, or an
+            ``options.start`` that is no run of such a model.
     """
     recipe = Recipe.of(options)
     dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[options.dtype]
@@ -45,8 +49,28 @@ def load_model(options: ModelOptions, *, seed: int = 0, device: str | torch.devi
         _adapt(encoder, connector, decoder, options)
     if recipe.connector_weights is not None:
         copy_tensors(connector.state_dict(), recipe.connector_weights)
-    model = SpeechLLM(encoder, connector, decoder, tokens=Tokens.load(recipe.decoder), prompt=recipe.prompt)
+    tokens = Tokens.load(recipe.decoder)
+    prompt = in_chat(recipe.prompt, tokens.tokenizer) if options.chat else recipe.prompt
+    model = SpeechLLM(encoder, connector, decoder, tokens=tokens, prompt=prompt)
+    if options.start is not None:
+        load_adapter(model, RunFolder.open(options.start).model)
     return model.to(device) if torch.device(device) != torch.device("cpu") else model
+
+
+def load_trained(options: ModelOptions, folder: Path, *, device: str | torch.device = "cpu") -> SpeechLLM:
+    """Loads a model that a run has finished; where it started from need not be there any more.
+
+    Args:
+        options: the run's ``[model]`` table.
+        folder: the run's ``model/``.
+        device: where the model runs.
+
+    Raises:
+        ConfigError: as `load_model`, or ``folder`` does not fit the options.
+    """
+    model = load_model(replace(options, start=None), device=device)
+    load_adapter(model, folder)
+    return model
 
 
 def model_shapes(options: ModelOptions) -> ParameterLayout:

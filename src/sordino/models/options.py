@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from sordino._check import at_least, fraction, positive
@@ -65,7 +66,13 @@ class ModelOptions:
     window_s: float | None = option(
         "seconds of audio the encoder sees at once; the encoder's full window if not given", None
     )
-    prompt: str | None = option("text between the audio and the transcript", None)
+    prompt: str | None = option(
+        "text between the audio and the transcript; {audio} marks the audio's place if text stands before it too", None
+    )
+    chat: bool = option("put the prompt into the decoder's chat template, as the user's turn", False)  # noqa: FBT003
+    start: Path | None = option(
+        "folder of a finished run of the same model, whose adapters and connector are the starting point", None
+    )
     train_encoder: bool = option("give the encoder adapters; false leaves it frozen", True)  # noqa: FBT003
     train_connector: bool = option("train the connector, in full rank", True)  # noqa: FBT003
     lora: LoraOptions = option("the adapters", factory=LoraOptions)
@@ -91,5 +98,7 @@ class ModelOptions:
                     raise ConfigError(
                         f"model.{key} = {getattr(self, key)!r}: base {self.base!r} brings its own; remove model.{key}."
                     )
+            if self.chat:
+                raise ConfigError(f"model.chat = true: base {self.base!r} brings its own prompt; remove model.chat.")
         if self.window_s is not None:
             positive("model.window_s", self.window_s)

@@ -23,6 +23,7 @@ from sordino.models.encoders import POSITIONS_PER_S
 from sordino.models.flat import FlatParameters, trainable
 from sordino.models.frame_stack import FrameStack
 from sordino.models.generation import MAX_TOKENS_PER_S, Transcription, greedy, repetitions
+from sordino.models.prompts import Prompt
 
 __all__ = ["SpeechLLM"]
 
@@ -39,7 +40,7 @@ class SpeechLLM(nn.Module):
         connector: projects stacked frames to the decoder's width.
         decoder: a causal language model of Llama's type.
         tokens: the decoder's tokenizer.
-        prompt: text between audio and transcript; may be empty.
+        prompt: text around the audio, see `sordino.models.prompts.Prompt`; may be empty.
 
     Attributes:
         flat: the trainable tensors as one vector.
@@ -59,8 +60,11 @@ class SpeechLLM(nn.Module):
         self.num_mels: int = encoder.config.num_mel_bins
         self.num_frames: int = 2 * encoder.config.max_source_positions
         self.window_s: float = encoder.config.max_source_positions / POSITIONS_PER_S
-        self._prompt_ids: torch.Tensor
-        self.register_buffer("_prompt_ids", torch.tensor(tokens.encode(prompt), dtype=torch.int64), persistent=False)
+        ids = Prompt.of(prompt, tokens.tokenizer)
+        self._before: torch.Tensor
+        self._after: torch.Tensor
+        self.register_buffer("_before", torch.tensor(ids.before, dtype=torch.int64), persistent=False)
+        self.register_buffer("_after", torch.tensor(ids.after, dtype=torch.int64), persistent=False)
         self._encoder_learns = any(tensor.requires_grad for tensor in encoder.parameters())
         self.flat = FlatParameters(trainable(self))
 
@@ -105,11 +109,11 @@ class SpeechLLM(nn.Module):
 
         Shape:
             features: as in `encode`.
-            returns: decoder's dtype [batch, positions / stack + prompt tokens, token width].
+            returns: decoder's dtype [batch, tokens before + positions / stack + tokens after, token width].
         """
         audio: torch.Tensor = self.connector(self.encode(features)).to(self.decoder.dtype)
-        prompt = self._embed(self._prompt_ids).expand(len(audio), -1, -1)
-        return torch.cat([audio, prompt], dim=1)
+        before, after = (self._embed(ids).expand(len(audio), -1, -1) for ids in (self._before, self._after))
+        return torch.cat([before, audio, after], dim=1)
 
     def _embed(self, ids: torch.Tensor) -> torch.Tensor:
         embedded: torch.Tensor = self.decoder.get_input_embeddings()(ids)
