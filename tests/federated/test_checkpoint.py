@@ -9,10 +9,10 @@ import torch
 
 from sordino.errors import ConfigError
 from sordino.federated import ServerState, load_checkpoint, save_checkpoint
-from sordino.privacy import AllocationState
+from sordino.privacy import AllocationState, Learned
 
 STATE = ServerState(7, torch.randn(11, generator=torch.Generator().manual_seed(0)))
-LEARNED = AllocationState(7, {"mean_square": (0.1, 1e-30), "variance": (3.0, 0.0)})
+LEARNED = Learned(AllocationState(7, {"mean_square": (0.1, 1e-30), "variance": (3.0, 0.0)}), 0.7)
 
 
 def test_what_is_loaded_is_what_was_saved(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import math
 import time
 import tracemalloc
 from dataclasses import replace
@@ -243,11 +245,11 @@ def test_raw_norms_are_read_only_when_asked_for(tmp_path: Path) -> None:
         folder.mkdir()
         plan = private(toy, z=0.5, allocation=kinds(ema_source=source))
         seen[source] = run(folder, plan, toy)[0]
-    raw = seen["raw"].plan.learned.statistics["mean_square"]
+    raw = seen["raw"].plan.learned.allocation.statistics["mean_square"]
     blocks = [block["mean_norm"] for block in seen["raw"].telemetry.to_json()["blocks"]]
     assert raw == pytest.approx([norm**2 for norm in blocks])
-    assert seen["raw"].plan.learned.statistics["variance"] == (0.0,) * len(blocks)
-    assert seen["released"].plan.learned.statistics["variance"][0] > 0
+    assert seen["raw"].plan.learned.allocation.statistics["variance"] == (0.0,) * len(blocks)
+    assert seen["released"].plan.learned.allocation.statistics["variance"][0] > 0
 
 
 def test_telemetry_counts_what_was_clipped(tmp_path: Path) -> None:
@@ -260,11 +262,32 @@ def test_telemetry_counts_what_was_clipped(tmp_path: Path) -> None:
             "clip_norm": 1e-3,
             "mean_norm": pytest.approx(table["blocks"][0]["mean_norm"]),
             "clip_rate": 1.0,
+            "clip_ratio": pytest.approx(1e-3 / table["blocks"][0]["mean_norm"], rel=0.5),
         }
     ]
+    assert table["groups"] == []
     mean = sum(float((toy.rate * target).norm()) for target in toy.targets.values()) / 4
     assert table["blocks"][0]["mean_norm"] == pytest.approx(mean, rel=1e-6)
     json.dumps(table, allow_nan=False)
+
+
+def test_telemetry_of_watched_groups_by_hand(tmp_path: Path) -> None:
+    toy = learner(4)
+    plan = private(toy, clip_norm=1e-3, z=2.0, watched=LAYOUT.groups)
+    (result,) = run(tmp_path, plan, toy)
+    table = result.telemetry.to_json()
+    updates = [toy.rate * target for target in toy.targets.values()]
+    std = 2.0 * 1e-3 / 4
+    for group, row in zip(LAYOUT.groups, table["groups"], strict=True):
+        (a, b) = group.slices[0]
+        norms = [float(update[a:b].norm()) for update in updates]
+        sent = [norm * min(1, 1e-3 / float(update.norm())) for norm, update in zip(norms, updates, strict=True)]
+        assert row["mean_norm"] == pytest.approx(sum(norms) / 4, rel=1e-5)
+        assert row["noise_std"] == pytest.approx(std)
+        assert row["snr"] == pytest.approx(sum(sent) / 4 / math.sqrt(group.size) / std, rel=1e-5)
+    for name, norm in table["components"].items():
+        mask = torch.cat([torch.full((slot.size,), slot.component == name) for slot in LAYOUT.slots])
+        assert norm == pytest.approx(sum(float(update[mask].norm()) for update in updates) / 4, rel=1e-5)
 
 
 def test_memory_does_not_grow_with_rounds(tmp_path: Path) -> None:
@@ -278,6 +301,7 @@ def test_memory_does_not_grow_with_rounds(tmp_path: Path) -> None:
             sizes = []
             for _ in rounds:
                 toy.asked.clear()
+                gc.collect()
                 sizes.append(tracemalloc.get_traced_memory()[0])
         finally:
             tracemalloc.stop()

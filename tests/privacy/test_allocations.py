@@ -21,10 +21,12 @@ from hypothesis import strategies as st
 from sordino.errors import ConfigError, PrivacyError
 from sordino.layout import GROUPINGS, ParameterLayout
 from sordino.privacy import ALLOCATIONS, Allocation, AllocationState, ReleasedNorms
+from sordino.privacy.allocations.auto import Auto, max_min_fair
 from sordino.privacy.allocations.dim import Dim
 from sordino.privacy.allocations.ema import DimEma, UniformEma
 from sordino.privacy.allocations.flat import Flat
-from sordino.privacy.allocations.split import AlphaSplit
+from sordino.privacy.allocations.pooled import Pooled
+from sordino.privacy.allocations.split import AlphaSplit, recommended_alpha
 from sordino.privacy.allocations.uniform import Uniform
 
 REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text())
@@ -35,6 +37,8 @@ OPTION_SETS: dict[str, list[dict[str, Any]]] = {
         {"fractions": {"encoder": 0.05, "connector": 0.05, "decoder": 0.9}},
         {"fractions": {"decoder": 0.2}},
     ],
+    "auto": [{"eta": 5.0, "quantile": 0.9}],
+    "pooled": [{"fractions": {"encoder": 0.05, "connector": 0.05, "decoder": 0.9}}],
     "dim-ema": [{"warmup": 0, "beta": 1.0, "gamma": 2.0}, {"warmup": 0, "ema_source": "raw"}],
     "uniform-ema": [{"warmup": 0, "beta": 0.5}],
 }
@@ -73,7 +77,8 @@ def observed(allocation: Allocation, layout: ParameterLayout, rounds: Sequence[i
         exponents = rng.uniform(-30, 30, len(blocks)) * rng.integers(0, 2, len(blocks))
         norms = tuple(float(value) * int(rng.integers(0, 2)) for value in 10.0**exponents)
         noise = (float(10.0 ** rng.uniform(-6, 3)) * int(rng.integers(0, 2)),) * len(blocks)
-        state = allocation.observe(state, ReleasedNorms(norms, noise, tuple(block.size for block in blocks)))
+        rates = tuple(float(rate) for rate in rng.normal(0.5, 0.6, len(blocks)))
+        state = allocation.observe(state, ReleasedNorms(norms, noise, tuple(block.size for block in blocks), rates))
     return state
 
 
@@ -240,6 +245,7 @@ def test_a_pool_of_empty_tensors_gives_its_budget_to_the_others() -> None:
         ({"alpha": 1.0}, "privacy.allocation.alpha = 1.0"),
         ({"alpha": -0.1}, "privacy.allocation.alpha = -0.1"),
         ({"alpha": math.nan}, "privacy.allocation.alpha = nan"),
+        ({"alpha": 0.3, "fractions": {"decoder": 0.5}}, "privacy.allocation.alpha = 0.3 beside fractions"),
         ({"fractions": {"encoder": -0.5}}, "privacy.allocation.fractions.encoder = -0.5"),
         ({"fractions": {"encoder": 0.7, "decoder": 0.4}}, "privacy.allocation.fractions sum to 1.1"),
     ],
@@ -258,6 +264,88 @@ def test_a_fraction_of_no_component_and_a_group_across_pools_are_refused() -> No
     )
     with pytest.raises(ConfigError, match=r"finer privacy\.grouping"):
         AlphaSplit().bounds(across, AllocationState(), 1.0)
+
+
+def test_alpha_from_two_norms() -> None:
+    assert recommended_alpha(1.0, 2.0) == pytest.approx(0.5)
+    assert recommended_alpha(0.02, 0.2) == pytest.approx(0.04**2 / (0.04**2 + 0.2**2))
+    with pytest.raises(ConfigError, match="decoder_norm = 0"):
+        recommended_alpha(1.0, 0.0)
+
+
+# --- pools -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_pool_is_one_block_with_the_budget_of_its_groups() -> None:
+    split, pooled = AlphaSplit(alpha=0.2), Pooled(alpha=0.2)
+    for grouping in GROUPINGS:
+        layout = THREE.grouped(grouping)
+        assert squared(pooled, layout) == pytest.approx([0.2, 0.8])
+        assert [block.name for block in pooled.blocks(layout)] == ["encoder", "rest"]
+    assert pooled.blocks(THREE)[1].components == ("connector", "decoder")
+    by_pool = [sum(squared(split, THREE)[index] for index in indices) for indices in split.pools(THREE).values()]
+    assert squared(pooled, THREE) == pytest.approx(by_pool)
+
+
+def test_three_pools_of_which_two_lie_apart() -> None:
+    apart = ParameterLayout.from_shapes([("a", "encoder", (2,)), ("b", "decoder", (3,)), ("c", "encoder", (4,))])
+    blocks = Pooled(fractions={"encoder": 0.4, "decoder": 0.6}).blocks(apart)
+    assert [(block.name, block.slices) for block in blocks] == [("encoder", ((0, 2), (5, 9))), ("decoder", ((2, 5),))]
+    with pytest.raises(ConfigError, match="did you mean 'encoder'"):
+        Pooled(fractions={"encodr": 0.5}).bounds(THREE, AllocationState(), 1.0)
+
+
+# --- fair shares -------------------------------------------------------------------------------------------------------
+
+
+def observe_rates(auto: Auto, *rounds: Sequence[float]) -> AllocationState:
+    state = AllocationState()
+    for rates in rounds:
+        size = len(rates)
+        state = auto.observe(state, ReleasedNorms((1.0,) * size, (0.0,) * size, (1,) * size, tuple(rates)))
+    return state
+
+
+@given(demand=st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=6))
+def test_fair_bounds_fill_the_budget_and_nobody_starves(demand: list[float]) -> None:
+    bounds = max_min_fair(demand)
+    assert math.fsum(bound * bound for bound in bounds) == pytest.approx(1.0)
+    for wanted, bound in zip(demand, bounds, strict=True):
+        assert bound >= min(wanted, 1 / math.sqrt(len(demand))) * (1 - 1e-9)
+    short = [bound for wanted, bound in zip(demand, bounds, strict=True) if bound < wanted * (1 - 1e-9)]
+    assert all(bound == pytest.approx(max(bounds)) for bound in short), "who gets less than it wants gets the most"
+
+
+def test_fair_bounds_by_hand() -> None:
+    assert max_min_fair([1.0, 1.0]) == pytest.approx([math.sqrt(0.5)] * 2)
+    assert max_min_fair([1.0, 0.6, 0.1]) == pytest.approx([math.sqrt(1 - 0.36 - 0.01), 0.6, 0.1])
+    assert max_min_fair([0.3, 0.4]) == pytest.approx([0.6, 0.8])
+
+
+def test_auto_begins_with_equal_bounds_and_keeps_them_while_all_are_clipped() -> None:
+    for state in (AllocationState(), observe_rates(Auto(), (1, 1, 1), (0.9, 1.2, 1.0))):
+        assert squared_at(Auto(), THREE, state) == pytest.approx([1 / 3] * 3)
+
+
+def test_auto_gives_what_a_small_component_leaves_to_the_others() -> None:
+    norms, auto, state = {"encoder": 0.05, "connector": 3.0, "decoder": 5.0}, Auto(), AllocationState()
+    for _ in range(12):
+        bounds = auto.bounds(THREE, state, 1.0)
+        rates = tuple(
+            float(norms[block.name] > bound) for block, bound in zip(bounds.blocks, bounds.norms, strict=True)
+        )
+        state = auto.observe(state, ReleasedNorms((1.0,) * 3, (0.0,) * 3, (4, 6, 10), rates))
+    encoder, connector, decoder = auto.bounds(THREE, state, 1.0).norms
+    assert 0.03 < encoder < 0.1, "about its own norm"
+    assert connector == decoder == pytest.approx(math.sqrt((1 - encoder**2) / 2))
+
+
+def test_noise_beyond_all_and_none_does_not_count_as_more() -> None:
+    assert observe_rates(Auto(), (-3.0, 7.0)) == observe_rates(Auto(), (0.0, 1.0))
+
+
+def squared_at(allocation: Allocation, layout: ParameterLayout, state: AllocationState) -> list[float]:
+    return [norm**2 for norm in allocation.bounds(layout, state, 1.0).norms]
 
 
 # --- moving averages ---------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from mypy import api as mypy_api
 from sordino.errors import ConfigError, PrivacyError
 from sordino.layout import ParameterLayout
 from sordino.privacy import (
-    AllocationState,
     FixedSize,
+    Learned,
     Ledger,
     NoiseSource,
     NonPrivate,
@@ -278,8 +278,8 @@ def test_a_plan_learns_and_can_be_taken_up_again() -> None:
     plan = plan_of(allocation=DimEma(warmup=0))
     seen = ReleasedNorms((100.0, 1.0, 1.0, 1.0), (0.0,) * 4, (6, 6, 8, 10))
     later = plan.after(seen)
-    assert plan.learned == AllocationState()
-    assert later.learned.rounds == 1
+    assert plan.learned == Learned()
+    assert later.learned.allocation.rounds == 1
     assert later.bounds.norms[0] > plan.bounds.norms[0]
     assert later.bounds.total == pytest.approx(1.0)
     assert plan.resumed(later.learned).bounds == later.bounds

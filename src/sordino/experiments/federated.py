@@ -16,7 +16,7 @@ from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
-from sordino.privacy import AllocationState, Ledger, Plan, PrivacyPlan, guaranteed, make_statement
+from sordino.privacy import Ledger, Plan, PrivacyPlan, guaranteed, make_statement
 from sordino.records import RunFolder
 
 __all__ = ["run_federated"]
@@ -95,7 +95,7 @@ def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
     state = ServerState(0, parts.model.flat.values.clone())
     folder.keep_rounds(-1)
     folder.append_round({"round": 0, "wer": brief(measure(parts, state.values, folder, keep="before"))})
-    save_checkpoint(folder.checkpoint, state, AllocationState(), digest=parts.plan.layout.digest)
+    save_checkpoint(folder.checkpoint, state, parts.plan.learned, digest=parts.plan.layout.digest)
     return state, parts.plan
 
 

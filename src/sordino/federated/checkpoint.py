@@ -1,4 +1,4 @@
-"""Where a run can be taken up again: the server's state and what the allocation has learned, in one file."""
+"""Where a run can be taken up again: the server's state and what the plan has learned, in one file."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from safetensors.torch import save
 
 from sordino.errors import ConfigError
 from sordino.federated.methods.base import ServerState
-from sordino.privacy import AllocationState
+from sordino.privacy import AllocationState, Learned
 from sordino.records import replace_file
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
 
-def save_checkpoint(path: Path, state: ServerState, allocation: AllocationState, *, digest: str) -> None:
+def save_checkpoint(path: Path, state: ServerState, learned: Learned, *, digest: str) -> None:
     """Replaces the checkpoint in one rename: after a crash the old one or the new one is there, whole.
 
     Args:
         path: the file.
         state: global adapter and round.
-        allocation: statistics of the allocation.
+        learned: what the plan has learned.
         digest: fingerprint of the layout.
     """
     described = {
         "round": str(state.round),
         "layout": digest,
-        "allocation": json.dumps({"rounds": allocation.rounds, "statistics": dict(allocation.statistics)}),
+        "plan": json.dumps(
+            {
+                "rounds": learned.allocation.rounds,
+                "statistics": dict(learned.allocation.statistics),
+                "clip_norm": learned.clip_norm,
+            }
+        ),
     }
     replace_file(path, save({"values": state.values.contiguous()}, metadata=described), name="checkpoint")
 
 
-def load_checkpoint(path: Path, *, digest: str) -> tuple[ServerState, AllocationState]:
+def load_checkpoint(path: Path, *, digest: str) -> tuple[ServerState, Learned]:
     """What `save_checkpoint` wrote.
 
     Raises:
@@ -42,7 +48,7 @@ def load_checkpoint(path: Path, *, digest: str) -> tuple[ServerState, Allocation
     try:
         with safe_open(path, framework="pt") as file:
             described, values = file.metadata(), file.get_tensor("values")
-        table = json.loads(described["allocation"])
+        table = json.loads(described["plan"])
         state = ServerState(int(described["round"]), values)
     except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
         raise ConfigError(
@@ -53,4 +59,4 @@ def load_checkpoint(path: Path, *, digest: str) -> tuple[ServerState, Allocation
             f"{path} belongs to layout {described['layout']}, the model has {digest}; resume with the settings of the run."
         )
     statistics = {name: tuple(numbers) for name, numbers in table["statistics"].items()}
-    return state, AllocationState(table["rounds"], statistics)
+    return state, Learned(AllocationState(table["rounds"], statistics), table["clip_norm"])

@@ -59,14 +59,14 @@ def run_round(
     cohort = plan.cohort.draw(backend.clients(), population=plan.population, stream=noise.stream("cohort", number))
     tasks = [Task(client, state.values, plan.clip, seeds.at("round", number, client)) for client in cohort]
 
-    total, telemetry = plan.empty_sum(), RoundTelemetry(len(cohort), plan.clipper.bounds)
+    total, telemetry = plan.empty_sum(), RoundTelemetry(len(cohort), plan)
     for reply in backend.gather(method, tasks):
         total.add(reply.update)
         telemetry.add(reply)
 
     receipt = ledger.charge(plan.event(), round=number)
     released = plan.release(total, receipt=receipt, noise=noise, place=(number,))
-    seen = telemetry.raw_norms() if plan.reads_raw_norms else released.norms
+    seen = telemetry.unnoised(released.norms) if plan.reads_raw_norms else released.norms
     return RoundResult(method.combine(state, released), plan.after(seen), telemetry)
 
 

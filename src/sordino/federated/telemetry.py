@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from sordino.federated.messages import Reply
-from sordino.privacy import ClipBounds, ReleasedNorms
+from sordino.layout import Group
+from sordino.privacy import Plan, ReleasedNorms
 
 __all__ = ["RoundTelemetry"]
 
 
 class RoundTelemetry:
-    """Counts and per-block averages over the replies of one round, in constant memory.
+    """Counts and averages over the replies of one round, in constant memory.
 
     Args:
         drawn: size of the cohort.
-        bounds: the round's blocks and clip norms.
+        plan: the round's guarantee; groups that it watches are reported one by one and by component.
     """
 
-    def __init__(self, drawn: int, bounds: ClipBounds) -> None:
-        self._drawn, self._bounds = drawn, bounds
+    def __init__(self, drawn: int, plan: Plan) -> None:
+        self._drawn, self._plan, self._bounds = drawn, plan, plan.clipper.bounds
+        self._components = list(plan.layout.components)
+        self._home = [_block_of(group, self._bounds.blocks) for group in plan.watched]
+        self._member = np.array([[name in group.components for group in plan.watched] for name in self._components])
         self._replies = self._not_finite = 0
         self._loss = 0.0
-        self._norms = [0.0] * len(bounds.norms)
-        self._clipped = [0] * len(bounds.norms)
+        blocks, groups = len(self._bounds.norms), len(plan.watched)
+        self._norms, self._clipped, self._kept = np.zeros(blocks), np.zeros(blocks), np.zeros(blocks)
+        self._group_norms, self._group_sent = np.zeros(groups), np.zeros(groups)
+        self._component_norms = np.zeros(len(self._components))
 
     def add(self, reply: Reply) -> None:
         """Counts one reply."""
@@ -33,38 +43,71 @@ class RoundTelemetry:
             self._not_finite += 1
             return
         self._loss += reply.loss
-        for index, (norm, bound) in enumerate(zip(reply.update.norms, self._bounds.norms, strict=True)):
-            self._norms[index] += norm
-            self._clipped[index] += norm > bound
+        norms, bounds = np.array(reply.update.norms), np.array(self._bounds.norms)
+        kept = np.minimum(1.0, np.divide(bounds, norms, out=np.ones_like(norms), where=norms > 0))
+        self._norms += norms
+        self._clipped += norms > bounds
+        self._kept += kept
+        if self._plan.watched:
+            watched = np.array(reply.update.watched_norms)
+            self._group_norms += watched
+            self._group_sent += watched * kept[self._home]
+            self._component_norms += np.sqrt(self._member @ watched**2)
 
     @property
     def _counted(self) -> int:
         return max(self._replies - self._not_finite, 1)
 
-    def raw_norms(self) -> ReleasedNorms:
-        """The clients' mean norms without noise: what ``ema_source = "raw"`` reads."""
-        return ReleasedNorms(
-            norm_squared=tuple((norm / self._counted) ** 2 for norm in self._norms),
-            noise_std=(0.0,) * len(self._norms),
-            size=tuple(block.size for block in self._bounds.blocks),
-        )
+    def unnoised(self, released: ReleasedNorms) -> ReleasedNorms:
+        """The clients' mean norms in place of the released ones: what ``ema_source = "raw"`` reads."""
+        squared = tuple(float(value) for value in (self._norms / self._counted) ** 2)
+        return replace(released, norm_squared=squared, noise_std=(0.0,) * len(squared))
 
     def to_json(self) -> dict[str, Any]:
-        """The round's telemetry as plain types; infinite bounds are null."""
+        """The round's telemetry as plain types; infinite bounds are null.
+
+        By block: its bound C_b, mean norm before clipping, share of clients clipped, and the mean of min(1, C_b / norm).
+        By watched group: mean norm before clipping, the standard deviation of the released mean's noise, and the signal
+        to noise ratio of a coordinate ``(norm / sqrt p) / std`` with the norm as sent, null without noise. By component:
+        mean norm.
+        """
+        n = self._counted
         return {
             "drawn": self._drawn,
             "replies": self._replies,
             "not_finite": self._not_finite,
-            "loss": self._loss / self._counted,
+            "loss": self._loss / n,
             "blocks": [
                 {
                     "name": block.name,
                     "clip_norm": bound if math.isfinite(bound) else None,
-                    "mean_norm": norm / self._counted,
-                    "clip_rate": clipped / self._counted,
+                    "mean_norm": float(norm) / n,
+                    "clip_rate": float(clipped) / n,
+                    "clip_ratio": float(kept) / n,
                 }
-                for block, bound, norm, clipped in zip(
-                    self._bounds.blocks, self._bounds.norms, self._norms, self._clipped, strict=True
+                for block, bound, norm, clipped, kept in zip(
+                    self._bounds.blocks, self._bounds.norms, self._norms, self._clipped, self._kept, strict=True
                 )
             ],
+            "groups": [self._group(index) for index in range(len(self._plan.watched))],
+            "components": dict(zip(self._components, (self._component_norms / n).tolist(), strict=True)),
         }
+
+    def _group(self, index: int) -> dict[str, Any]:
+        group = self._plan.watched[index]
+        std = self._plan.noise_stds[self._home[index]] / self._plan.expected_cohort
+        sent = float(self._group_sent[index]) / self._counted
+        return {
+            "name": group.name,
+            "component": group.components[0],
+            "size": group.size,
+            "mean_norm": float(self._group_norms[index]) / self._counted,
+            "noise_std": std,
+            "snr": sent / math.sqrt(group.size) / std if std > 0 else None,
+        }
+
+
+def _block_of(group: Group, blocks: Sequence[Group]) -> int:
+    """Index of the block that the group's first element is clipped with."""
+    start = group.slices[0][0] if group.slices else 0
+    return next(i for i, block in enumerate(blocks) if any(a <= start < b for a, b in block.slices))

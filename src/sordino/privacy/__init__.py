@@ -11,6 +11,7 @@ from sordino.privacy.cohort import COHORTS, CohortSampler, FixedSize, Poisson
 from sordino.privacy.events import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
 from sordino.privacy.noise import NoiseSource
 from sordino.privacy.options import PrivacyOptions
+from sordino.privacy.tracking import Tracking
 
 if TYPE_CHECKING:
     from sordino.privacy.accounting import Epsilon, epsilon, guaranteed
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sordino.privacy.clipping import Clipper
     from sordino.privacy.guarantee import make_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
-    from sordino.privacy.plan import Mechanism, NonPrivate, Plan, PrivacyPlan
+    from sordino.privacy.plan import Learned, Mechanism, NonPrivate, Plan, PrivacyPlan
     from sordino.privacy.statement import Statement, make_statement, statement_of_run
     from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
@@ -28,7 +29,7 @@ _LATER = {
     "clipping": ("Clipper",),
     "guarantee": ("make_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
-    "plan": ("Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
+    "plan": ("Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
     "statement": ("Statement", "make_statement", "statement_of_run"),
     "updates": ("ClippedSum", "ClippedUpdate", "Released", "Update"),
 }
@@ -47,6 +48,7 @@ __all__ = [
     "Event",
     "FixedSize",
     "FixedSizeGaussian",
+    "Learned",
     "Ledger",
     "Mechanism",
     "NoiseSource",
@@ -62,6 +64,7 @@ __all__ = [
     "ReleasedNorms",
     "Statement",
     "Terms",
+    "Tracking",
     "Update",
     "affordable_rounds",
     "epsilon",

@@ -19,7 +19,7 @@ from sordino._check import at_least, fraction
 from sordino.errors import ConfigError
 from sordino.privacy.events import Event, FixedSizeGaussian, GaussianEvent, PlainRelease, PoissonGaussian
 
-__all__ = ["Accountant", "Epsilon", "epsilon", "guaranteed"]
+__all__ = ["Accountant", "Epsilon", "advantage", "epsilon", "guaranteed"]
 
 Accountant: TypeAlias = Literal["pld", "rdp"]
 
@@ -77,23 +77,61 @@ def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", m
     if len({event.adjacency for event in counts}) > 1:
         return Epsilon(None, "events with different adjacencies cannot be composed")
     figure = _pld if accountant == "pld" else _rdp
-    return figure(tuple(sorted(counts.items(), key=repr)), delta, multiplicity)
+    return figure(_counted(events), delta, multiplicity)
+
+
+def _counted(events: Sequence[Event]) -> tuple[tuple[Any, int], ...]:
+    """Each distinct event with how often it happened, in an order of its own."""
+    return tuple(sorted(Counter(events).items(), key=repr))
+
+
+def advantage(events: Sequence[Event], *, multiplicity: int = 1) -> float | None:
+    """How far anybody can tell two neighbouring runs apart: the total variation distance of all that was released.
+
+    It is delta at epsilon 0 of the composed privacy loss distribution, an upper bound like every figure here. An attacker
+    to whom both runs were equally likely names the right one at most ``(1 + advantage) / 2`` of the time. This uses the
+    whole trade-off between epsilon and delta, and so says much more than one pair of them.
+
+    | events | advantage |
+    |---|---|
+    | none | 0 |
+    | a plain release, or noise multiplier 0 | 1 |
+    | no privacy loss distribution, see `epsilon` | None |
+
+    Args:
+        events: what was released.
+        multiplicity: m, how many clients the protected unit may own.
+
+    Raises:
+        ConfigError: multiplicity below 1.
+    """
+    figure = epsilon(events, delta=0.5, multiplicity=multiplicity)
+    if not events or figure.value is None or math.isinf(figure.value):
+        return None if figure.value is None else float(bool(events))
+    return min(float(_total_loss(_counted(events), multiplicity).get_delta_for_epsilon(0.0)), 1.0)
 
 
 @lru_cache(maxsize=4096)
 def _pld(counts: tuple[tuple[GaussianEvent, int], ...], delta: float, multiplicity: int) -> Epsilon:
+    total = _total_loss(counts, multiplicity)
+    return Epsilon(None, total) if isinstance(total, str) else Epsilon(float(total.get_epsilon_for_delta(delta)))
+
+
+@lru_cache(maxsize=8)
+def _total_loss(counts: tuple[tuple[GaussianEvent, int], ...], multiplicity: int) -> Any:
+    """Privacy loss distribution of all rounds together, or the reason why there is none."""
     if min(_worst_multiplier(event, multiplicity) for event, _ in counts) < _LEAST_NOISE:
-        return Epsilon(None, "so little noise is beyond the grid of a privacy loss distribution")
+        return "so little noise is beyond the grid of a privacy loss distribution"
     total = None
     interval = max(_interval(event, multiplicity) for event, _ in counts)
     for event, count in counts:
         if isinstance(event, FixedSizeGaussian) and multiplicity == 1 and event.size < event.population:
-            return Epsilon(None, "sampling without replacement has no privacy loss distribution in dp_accounting")
+            return "sampling without replacement has no privacy loss distribution in dp_accounting"
         loss = _loss(event, multiplicity, interval)
         loss = loss.self_compose(count) if count > 1 else loss
         total = loss if total is None else total.compose(loss)
     assert total is not None  # noqa: S101 - counts is never empty
-    return Epsilon(float(total.get_epsilon_for_delta(delta)))
+    return total
 
 
 def _interval(event: GaussianEvent, multiplicity: int) -> float:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import torch
 
@@ -11,43 +13,72 @@ from sordino.errors import PrivacyError
 from sordino.layout import Group
 from sordino.privacy.allocations import ClipBounds
 
-__all__ = ["Clipper"]
+__all__ = ["Clipped", "Clipper", "Rule"]
 
 # float32 rounds the factor and each product by up to 2**-24: this keeps the rounded norm at or under its bound.
 _ROUNDING_MARGIN = 1 - 2.0**-22
 _TINY = 2.0**-126
 
 
+Rule: TypeAlias = Literal["clip", "normalise"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clipped:
+    """What clipping made of one update.
+
+    Attributes:
+        values: float32 [size], the bounded copy.
+        norms: the blocks' norms before.
+        watched_norms: the watched groups' norms before.
+        finite: False when the update held NaN or infinity and is now all zero; its norms are given as 0.
+    """
+
+    values: torch.Tensor
+    norms: tuple[float, ...]
+    watched_norms: tuple[float, ...]
+    finite: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Clipper:
-    """All that a client needs to clip: block bounds and the layout they belong to.
+    """All that a client needs to clip: block bounds, the rule, and the layout they belong to.
 
-    Formal guarantee: the result's block norms are at most C_b, so its joint norm is at most C, for any input.
+    Formal guarantee: the result's joint norm is at most C for any input. Under ``clip`` the block norms are moreover at
+    most C_b; under ``normalise`` they are not, where the joint norm is at most C.
 
-    | update | result |
-    |---|---|
-    | block norm at most C_b | unchanged |
-    | larger | scaled by C_b / norm |
-    | zero | zero |
-    | NaN or infinite anywhere | all zero, reported as not finite |
-    | infinite C | unchanged unless not finite |
+    | update | ``clip`` | ``normalise`` |
+    |---|---|---|
+    | every block within C_b | unchanged | unchanged |
+    | joint norm at most C | blocks above C_b scaled to C_b | unchanged |
+    | joint norm above C | blocks above C_b scaled to C_b | every block scaled to C_b, smaller ones grow |
+    | zero, or a block of zeros | zero | zero |
+    | block with C_b = 0 | zero | zero, whatever the joint norm |
+    | NaN or infinite anywhere | all zero, reported as not finite | likewise |
+    | infinite C | unchanged unless not finite | likewise |
 
     Args:
         bounds: blocks and their clip norms.
         size: length of the flat vector.
         digest: fingerprint of the layout.
+        rule: see the table.
+        watched: groups whose norms are measured besides, for debug telemetry.
+
+    Source: ``normalise``: Pelikan et al., Federated Learning with Differential Privacy for End-to-End Speech Recognition,
+    2024, per-layer normalisation.
     """
 
     bounds: ClipBounds
     size: int
     digest: str
+    rule: Rule = "clip"
+    watched: tuple[Group, ...] = ()
 
-    def clip(self, values: torch.Tensor) -> tuple[torch.Tensor, tuple[float, ...], bool]:
+    def clip(self, values: torch.Tensor) -> Clipped:
         """Clips a copy.
 
         Shape:
             values: floating [size]
-            result: float32 [size], the norms before clipping, and whether the update was finite
 
         Raises:
             PrivacyError: another shape, or not floating-point.
@@ -60,11 +91,26 @@ class Clipper:
         clipped = values.detach().to(torch.float32, copy=True)
         norms = tuple(block_norm(clipped, block) for block in self.bounds.blocks)
         if not all(math.isfinite(norm) for norm in norms):
-            return torch.zeros_like(clipped), tuple(0.0 for _ in norms), False
-        for block, norm, bound in zip(self.bounds.blocks, norms, self.bounds.norms, strict=True):
-            if norm > bound:
-                _scale(clipped, block, bound / norm * _ROUNDING_MARGIN)
-        return clipped, norms, True
+            return Clipped(torch.zeros_like(clipped), (0.0,) * len(norms), (0.0,) * len(self.watched), finite=False)
+        watched = tuple(block_norm(clipped, group) for group in self.watched)
+        for block, factor in zip(self.bounds.blocks, self._factors(norms), strict=True):
+            if factor != 1:
+                _scale(clipped, block, factor)
+        return Clipped(clipped, norms, watched, finite=True)
+
+    def _factors(self, norms: Sequence[float]) -> Sequence[float]:
+        """What each block is multiplied by."""
+        pairs = list(zip(norms, self.bounds.norms, strict=True))
+        joint = math.hypot(*(norm for norm, bound in pairs if bound > 0))
+        whole = self.rule == "normalise" and joint <= self.bounds.total
+
+        def factor(norm: float, bound: float) -> float:
+            if bound == 0:
+                return 0.0
+            kept = whole if self.rule == "normalise" else norm <= bound
+            return 1.0 if kept or norm == 0 else bound / norm * _ROUNDING_MARGIN
+
+        return [factor(norm, bound) for norm, bound in pairs]
 
 
 def block_norm(values: torch.Tensor, block: Group) -> float:
@@ -74,8 +120,12 @@ def block_norm(values: torch.Tensor, block: Group) -> float:
 
 
 def _scale(values: torch.Tensor, block: Group, factor: float) -> None:
-    # A factor below float32's normal range would be rounded too coarsely, so it is applied in two steps.
-    steps = [factor] if factor == 0 or factor >= _TINY else [2.0**-100, factor * 2.0**100]
+    # A factor outside float32's normal range would be rounded too coarsely, or be infinite, so it is applied in two steps.
+    steps = [factor]
+    if 0 < factor < _TINY:
+        steps = [2.0**-100, factor * 2.0**100]
+    elif factor > 1 / _TINY:
+        steps = [2.0**100, factor * 2.0**-100]
     for start, stop in block.slices:
         for step in steps:
             values[start:stop].mul_(step)

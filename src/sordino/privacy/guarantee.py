@@ -55,12 +55,28 @@ def make_terms(
 
 
 def make_plan(
-    options: PrivacyOptions, *, layout: ParameterLayout, cohort: CohortSampler, rounds: int, terms: Terms
+    options: PrivacyOptions,
+    *,
+    layout: ParameterLayout,
+    cohort: CohortSampler,
+    rounds: int,
+    terms: Terms,
+    watch: bool = False,
 ) -> Plan:
-    """The plan of the first round; without a given noise multiplier, z is the least that keeps T rounds in budget."""
+    """The plan of the first round; without a given noise multiplier, z is the least that keeps T rounds in budget.
+
+    Args:
+        options: the ``[privacy]`` table.
+        layout: the tensors of an update.
+        cohort: how a round's clients are drawn.
+        rounds: T.
+        terms: what the guarantee is about.
+        watch: measure the norm of every group, for debug telemetry.
+    """
     layout = layout.grouped(options.grouping)
+    watched = layout.groups if watch else ()
     if options.mechanism == "none":
-        return NonPrivate(layout, cohort, terms.population)
+        return NonPrivate(layout, cohort, terms.population, watched=watched)
     z = options.noise_multiplier
     if z is None:
         assert options.epsilon is not None  # noqa: S101 - the options refuse a table with neither
@@ -78,4 +94,8 @@ def make_plan(
         allocation=options.allocation,
         clip_norm=options.clip_norm,
         noise_multiplier=z,
+        noise_shape=options.noise_shape,
+        rule=options.rule,
+        tracking=options.tracking,
+        watched=watched,
     )

@@ -12,6 +12,7 @@ from sordino.errors import ConfigError
 from sordino.layout import GROUPINGS
 from sordino.privacy.allocations.base import ALLOCATIONS, Allocation
 from sordino.privacy.allocations.split import AlphaSplit
+from sordino.privacy.tracking import Tracking
 
 __all__ = ["PrivacyOptions"]
 
@@ -34,6 +35,14 @@ class PrivacyOptions:
     population: int | None = option("K, the public number of clients. Unset: the clients of the training data.", None)
     grouping: str = option("What forms a group: tensor, pair (LoRA's A with B), layer or component.", "tensor")
     allocation: Annotated[Allocation, Choice(ALLOCATIONS)] = option("How C is divided.", factory=AlphaSplit)
+    rule: Literal["clip", "normalise"] = option(
+        "clip shrinks what is too large; normalise also lets small groups grow to their bound.", "clip"
+    )
+    noise_shape: Literal["isotropic", "component-aware"] = option(
+        "The same noise everywhere, or less in all, spread by the groups' bounds; the guarantee is the same.",
+        "isotropic",
+    )
+    tracking: Tracking | None = option("Let C follow the size of the updates; unset keeps it.", None)
 
     def __post_init__(self) -> None:
         one_of("privacy.grouping", self.grouping, GROUPINGS)

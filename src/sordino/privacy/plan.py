@@ -11,24 +11,43 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
-from sordino._check import at_least, positive
+from sordino._check import at_least, one_of, positive
 from sordino._faults import fault_point
 from sordino.errors import ConfigError, PrivacyError
-from sordino.layout import ParameterLayout
+from sordino.layout import Group, ParameterLayout
 from sordino.privacy.allocations import Allocation, AllocationState, ClipBounds, ReleasedNorms
 from sordino.privacy.allocations.flat import Flat
-from sordino.privacy.clipping import Clipper, block_norm
+from sordino.privacy.clipping import Clipped, Clipper, Rule, block_norm
 from sordino.privacy.cohort import CohortSampler
 from sordino.privacy.events import Event, GaussianEvent, PlainRelease
+from sordino.privacy.indicators import indicator_std, rates, update_multiplier
 from sordino.privacy.ledger import Receipt
 from sordino.privacy.noise import NoiseSource, Stream
+from sordino.privacy.noise_shapes import NOISE_SHAPES, NoiseShape
+from sordino.privacy.sums import BoundedUpdate, NoisyMean, RunningSum
+from sordino.privacy.tracking import Tracking
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
-__all__ = ["Mechanism", "NonPrivate", "Plan", "PrivacyPlan"]
+__all__ = ["Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What a plan has learned from past releases. Goes into the checkpoint.
+
+    Attributes:
+        allocation: the state of the allocation.
+        clip_norm: C as tracked so far; None where it is fixed.
+    """
+
+    allocation: AllocationState = field(default_factory=AllocationState)
+    clip_norm: float | None = None
 
 
 class Mechanism(Protocol):
@@ -53,11 +72,13 @@ class Plan(ABC):
         layout: the tensors of an update.
         cohort: how a round's clients are drawn.
         population: K, the declared number of clients: a public constant.
+        watched: groups whose norms clients measure besides, for debug telemetry.
     """
 
     layout: ParameterLayout
     cohort: CohortSampler
     population: int
+    watched: tuple[Group, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         at_least("privacy.population", self.population, 1)
@@ -86,13 +107,26 @@ class Plan(ABC):
         """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
 
     @property
+    def num_indicators(self) -> int:
+        """How many clip indicators each client adds."""
+        return 0
+
+    def _indicators(self, clipped: Clipped) -> Sequence[bool]:  # noqa: ARG002
+        return ()
+
+    def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:  # noqa: ARG002
+        """Fields of `ReleasedNorms` that the indicators give."""
+        return {}
+
+    @property
     def reads_raw_norms(self) -> bool:
         """Whether `after` is given the clients' own norms instead of released ones: an unaccounted release."""
         return False
 
     def clip(self, update: Update) -> ClippedUpdate:
         """Bounds one client's update."""
-        return _Clipped(*self.clipper.clip(update.values), clipper=self.clipper)
+        clipped = self.clipper.clip(update.values)
+        return BoundedUpdate(clipped, clipper=self.clipper, indicators=np.array(self._indicators(clipped), np.float64))
 
     def receive(self, values: torch.Tensor, *, digest: str) -> ClippedUpdate:
         """Takes an update that came over a wire: checks what it belongs to and clips it again.
@@ -109,7 +143,7 @@ class Plan(ABC):
 
     def empty_sum(self) -> ClippedSum:
         """A sum of no updates."""
-        return _Sum(torch.zeros(self.layout.size, dtype=torch.float64), self.clipper)
+        return RunningSum(self.clipper, num_indicators=self.num_indicators)
 
     def release(
         self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
@@ -125,13 +159,13 @@ class Plan(ABC):
         Raises:
             PrivacyError: a receipt for another event or used before, a sum under other bounds or released before.
         """
-        if not isinstance(total, _Sum) or total.clipper != self.clipper:
+        if not isinstance(total, RunningSum) or total.clipper != self.clipper:
             raise PrivacyError(
                 "the sum was clipped to other bounds or for another layout than the plan's; start it with this round's "
                 "plan.empty_sum()."
             )
         receipt.spend(self.event(), seeded=noise.seeded)
-        values = total.take()
+        values, indicators = total.take()
         fault_point("release.before")
         stream = noise.stream("noise", *place)
         for block, std in zip(self.clipper.bounds.blocks, self.noise_stds, strict=True):
@@ -143,20 +177,21 @@ class Plan(ABC):
             norm_squared=tuple(block_norm(mean, block) ** 2 for block in self.clipper.bounds.blocks),
             noise_std=tuple(std / n for std in self.noise_stds),
             size=tuple(block.size for block in self.clipper.bounds.blocks),
+            **self._noisy_rates(indicators, stream),
         )
         fault_point("release.after")
-        return _Noisy(mean, norms)
+        return NoisyMean(mean, norms)
 
     def after(self, norms: ReleasedNorms) -> Self:  # noqa: ARG002
         """The plan for the next round."""
         return self
 
     @property
-    def learned(self) -> AllocationState:
+    def learned(self) -> Learned:
         """What the plan has learned from past rounds: with it, `resumed` takes up where a checkpoint was made."""
-        return AllocationState()
+        return Learned()
 
-    def resumed(self, learned: AllocationState) -> Self:  # noqa: ARG002
+    def resumed(self, learned: Learned) -> Self:  # noqa: ARG002
         """This plan, having learned that."""
         return self
 
@@ -166,27 +201,35 @@ class PrivacyPlan(Plan):
     """Clipped sums with Gaussian noise.
 
     Formal guarantee: one round's release is ``event()``-private for adding or removing one client (Poisson), or replacing
-    one (fixed size), whatever the allocation; T rounds compose in the ledger. The state of the allocation is part of the
-    plan and comes from released values, so adapting it costs nothing.
+    one (fixed size), whatever the allocation, the rule and the shape of the noise; T rounds compose in the ledger. What the
+    plan learns comes from released values, so adapting it costs nothing beyond the event.
 
     Args:
         allocation: how C is divided over blocks.
         clip_norm: C, the L2 bound of one client's update.
-        noise_multiplier: z; the noise on the sum has standard deviation z C on every coordinate.
+        noise_multiplier: z, of everything that a round releases together.
+        noise_shape: how the noise is spread over blocks, see `sordino.privacy.noise_shapes`.
+        rule: what happens to an update that is too large, see `Clipper`.
+        tracking: lets C follow the updates; None keeps it.
         state: what the allocation learned so far.
 
     Raises:
-        ConfigError: C not positive, or infinite with z > 0 (the noise would be infinite).
+        ConfigError: C not positive; infinite with z > 0 (the noise would be infinite), tracking or ``normalise``;
+            component-aware noise with a rule that does not keep each block within its bound.
     """
 
     allocation: Allocation = field(default_factory=Flat)
     clip_norm: float = 1.0
     noise_multiplier: float = 1.0
+    noise_shape: NoiseShape = "isotropic"
+    rule: Rule = "clip"
+    tracking: Tracking | None = None
     state: AllocationState = field(default_factory=AllocationState)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         at_least("privacy.noise_multiplier", self.noise_multiplier, 0)
+        one_of("privacy.noise_shape", self.noise_shape, NOISE_SHAPES)
         if math.isinf(self.clip_norm) and self.noise_multiplier > 0:
             raise ConfigError(
                 f"privacy.clip_norm = inf with noise_multiplier = {self.noise_multiplier}: expected a finite clip norm, "
@@ -194,6 +237,15 @@ class PrivacyPlan(Plan):
             )
         if self.clip_norm != math.inf:
             positive("privacy.clip_norm", self.clip_norm)
+        elif self.rule == "normalise" or self.tracking is not None:
+            raise ConfigError(
+                'privacy.clip_norm = inf with rule = "normalise" or tracking: expected a finite clip norm; set one.'
+            )
+        if self.rule == "normalise" and self.noise_shape == "component-aware":
+            raise ConfigError(
+                'privacy.rule = "normalise" lets a block exceed its own bound, on which noise_shape = "component-aware" '
+                'relies; set rule = "clip" or noise_shape = "isotropic".'
+            )
 
     @cached_property
     def bounds(self) -> ClipBounds:
@@ -206,14 +258,31 @@ class PrivacyPlan(Plan):
     @cached_property
     def clipper(self) -> Clipper:
         """The bounds of this round."""
-        return Clipper(self.bounds, self.layout.size, self.layout.digest)
+        return Clipper(self.bounds, self.layout.size, self.layout.digest, self.rule, self.watched)
 
     @cached_property
     def noise_stds(self) -> tuple[float, ...]:
-        """The same z C for every block; 0 for a block whose bound is 0, whose sum is the constant 0; 0 when z = 0."""
+        """By the noise's shape; 0 for a block whose bound is 0, whose sum is the constant 0; 0 when z = 0."""
         if self.noise_multiplier == 0:
             return (0.0,) * len(self.bounds.norms)
-        return tuple(self.noise_multiplier * self.clip_norm if norm > 0 else 0.0 for norm in self.bounds.norms)
+        multiplier = update_multiplier(self.noise_multiplier, count=self.num_indicators)
+        return NOISE_SHAPES[self.noise_shape](self.bounds, multiplier)
+
+    @property
+    def num_indicators(self) -> int:
+        """One a block if the allocation reads clip rates, one for the whole if C is tracked."""
+        return len(self.bounds.blocks) * self.allocation.reads_clip_rates + (self.tracking is not None)
+
+    def _indicators(self, clipped: Clipped) -> Sequence[bool]:
+        of_blocks = [norm > bound for norm, bound in zip(clipped.norms, self.bounds.norms, strict=True)]
+        whole = math.hypot(*clipped.norms) > self.bounds.total
+        return [*(of_blocks if self.allocation.reads_clip_rates else ()), *([whole] if self.tracking else ())]
+
+    def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:
+        std = indicator_std(self.noise_multiplier, count=len(summed))
+        noisy = rates(summed + std * stream.normal(len(summed)), expected_cohort=self.expected_cohort)
+        of_blocks = noisy[:-1] if self.tracking else noisy
+        return {"clip_rate": tuple(of_blocks), "over_rate": noisy[-1] if self.tracking else None}
 
     def event(self) -> GaussianEvent:
         """The cohort's event with z."""
@@ -225,23 +294,27 @@ class PrivacyPlan(Plan):
         return self.allocation.reads_raw_norms
 
     def after(self, norms: ReleasedNorms) -> Self:
-        """The plan whose allocation has seen the release."""
-        return self.resumed(self.allocation.observe(self.state, norms))
+        """The plan whose allocation and clip norm have seen the release."""
+        clip_norm = None
+        if self.tracking is not None and norms.over_rate is not None:
+            clip_norm = self.tracking.follow(self.clip_norm, over_rate=norms.over_rate)
+        return self.resumed(Learned(self.allocation.observe(self.state, norms), clip_norm))
 
     @property
-    def learned(self) -> AllocationState:
-        """The allocation's state."""
-        return self.state
+    def learned(self) -> Learned:
+        """The allocation's state, and C if it is tracked."""
+        return Learned(self.state, self.clip_norm if self.tracking is not None else None)
 
-    def resumed(self, learned: AllocationState) -> Self:
-        """The same plan with that state."""
-        return replace(self, state=learned)
+    def resumed(self, learned: Learned) -> Self:
+        """The same plan, having learned that."""
+        return replace(self, state=learned.allocation, clip_norm=learned.clip_norm or self.clip_norm)
 
     def effective_multipliers(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
         """z_eff by component and by pool: ``(sum_b C_b**2 / s_b**2)**(-1/2)`` over the blocks that touch it.
 
-        Under isotropic noise that is ``z / sqrt(share)``. It would be the noise multiplier against somebody who sees this
-        part of the updates alone, if everything else that the person sent were public; it is no guarantee.
+        Under isotropic noise that is ``z / sqrt(share)``; under ``normalise``, which bounds only the whole, z. It would be
+        the noise multiplier against somebody who sees this part of the updates alone, if everything else that the person
+        sent were public; it is no guarantee.
         """
         blocks = self.bounds.blocks
         components = {
@@ -256,6 +329,8 @@ class PrivacyPlan(Plan):
 
     def _multiplier(self, indices: Sequence[int]) -> float:
         pairs = [(self.bounds.norms[index], self.noise_stds[index]) for index in indices]
+        if self.rule == "normalise" and any(norm > 0 for norm, _ in pairs):
+            return max(std for _, std in pairs) / self.bounds.total
         if any(std == 0 < norm for norm, std in pairs):
             return 0.0
         signal = math.fsum((norm / std) ** 2 for norm, std in pairs if norm > 0)
@@ -270,7 +345,7 @@ class NonPrivate(Plan):
     def clipper(self) -> Clipper:
         """No bound; updates that are not finite still count as zero."""
         blocks = Flat().blocks(self.layout)
-        return Clipper(ClipBounds(blocks, (math.inf,)), self.layout.size, self.layout.digest)
+        return Clipper(ClipBounds(blocks, (math.inf,)), self.layout.size, self.layout.digest, watched=self.watched)
 
     @property
     def noise_stds(self) -> tuple[float, ...]:
@@ -285,49 +360,3 @@ class NonPrivate(Plan):
 def _add_noise(values: torch.Tensor, std: float, stream: Stream) -> None:
     for part in values.split(1 << 20):  # bounds the temporaries
         part.add_(torch.from_numpy(stream.normal(len(part))), alpha=std)
-
-
-class _Clipped(ClippedUpdate):
-    __slots__ = ("clipper", "finite", "norms", "values")
-
-    def __init__(self, values: torch.Tensor, norms: tuple[float, ...], finite: bool, *, clipper: Clipper) -> None:
-        self.values, self.norms, self.finite, self.clipper = values, norms, finite, clipper
-
-
-class _Sum(ClippedSum):
-    """Knows the clipper of its round: an update under other bounds could outweigh C, or reach a block without noise."""
-
-    __slots__ = ("_released", "_values", "clipper")
-
-    def __init__(self, values: torch.Tensor, clipper: Clipper) -> None:
-        self._values, self.clipper, self._released = values, clipper, False
-
-    def add(self, update: ClippedUpdate) -> None:
-        self._refuse_released()
-        if not isinstance(update, _Clipped) or update.clipper != self.clipper:
-            raise PrivacyError(
-                "an update clipped to other bounds or for another layout was added to the sum; clip it with the plan of "
-                "this round."
-            )
-        self._values.add_(update.values)
-
-    def take(self) -> torch.Tensor:
-        """The sum itself, once."""
-        self._refuse_released()
-        self._released = True
-        return self._values
-
-    def _refuse_released(self) -> None:
-        if self._released:
-            raise PrivacyError("this sum was released already; start another with plan.empty_sum().")
-
-
-class _Noisy(Released):
-    __slots__ = ("_values", "norms")
-
-    def __init__(self, values: torch.Tensor, norms: ReleasedNorms) -> None:
-        self._values, self.norms = values, norms
-
-    @property
-    def values(self) -> torch.Tensor:
-        return self._values

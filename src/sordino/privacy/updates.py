@@ -35,10 +35,12 @@ class ClippedUpdate(ABC):
 
     Attributes:
         norms: the blocks' norms before clipping. Private: for debug telemetry and ``ema_source = "raw"`` only.
+        watched_norms: likewise of the groups that the plan watches; empty unless it watches some.
         finite: False when the update held NaN or infinity and therefore counts as zero.
     """
 
     norms: tuple[float, ...]
+    watched_norms: tuple[float, ...]
     finite: bool
 
 

@@ -41,11 +41,16 @@ class ReleasedNorms:
         norm_squared: squared norm of the block of the noisy mean update.
         noise_std: standard deviation of the noise on each of its coordinates, s_g / n.
         size: number of coordinates, p_g.
+        clip_rate: noisy fraction of the clients whose block was larger than its bound; empty unless the allocation asks
+            for it with `Allocation.reads_clip_rates`.
+        over_rate: noisy fraction of the clients whose whole update was larger than C; None unless C is tracked.
     """
 
     norm_squared: tuple[float, ...]
     noise_std: tuple[float, ...]
     size: tuple[int, ...]
+    clip_rate: tuple[float, ...] = ()
+    over_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,11 @@ class Allocation(ABC):
     def observe(self, state: AllocationState, released: ReleasedNorms) -> AllocationState:  # noqa: ARG002
         """The state for the next round, from what the last release showed."""
         return state
+
+    @property
+    def reads_clip_rates(self) -> bool:
+        """Whether `observe` wants `ReleasedNorms.clip_rate`, which the plan then releases, noised and accounted."""
+        return False
 
     @property
     def reads_raw_norms(self) -> bool:

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sordino._check import finite, fraction, one_of
+from sordino._check import finite, fraction, one_of, positive
 from sordino.config import option
 from sordino.errors import ConfigError
 from sordino.layout import ParameterLayout
 from sordino.privacy.allocations.base import ALLOCATIONS, Allocation, AllocationState, Blocks
 
-__all__ = ["AlphaSplit"]
+__all__ = ["AlphaSplit", "recommended_alpha"]
+
+_ALPHA = 0.05
 
 
 @ALLOCATIONS.register("alpha-split")
@@ -29,7 +31,7 @@ class AlphaSplit(Allocation):
     Source: arXiv 2609.11762, section on alpha-split clipping.
     """
 
-    alpha: float = option("Fraction of the squared clip norm for the encoder.", 0.05)
+    alpha: float = option("Fraction of the squared clip norm for the encoder.", _ALPHA)
     fractions: Mapping[str, float] | None = option("Fraction of each component instead of alpha.", None)
 
     def __post_init__(self) -> None:
@@ -42,12 +44,21 @@ class AlphaSplit(Allocation):
             raise ConfigError(
                 f"privacy.allocation.fractions sum to {total:.6g}: expected at most 1; lower one of them."
             )
+        if self.fractions and self.alpha != _ALPHA:
+            raise ConfigError(
+                f"privacy.allocation.alpha = {self.alpha:g} beside fractions: expected one of them; remove alpha, or write "
+                f"fractions = {{encoder = {self.alpha:g}}}."
+            )
 
-    def blocks(self, layout: ParameterLayout) -> Blocks:
-        """Each group by itself; raises ConfigError when ``fractions`` names a component that no model has."""
+    def require_known(self, layout: ParameterLayout) -> None:
+        """Raises ConfigError when ``fractions`` names a component that no model has."""
         known = tuple(dict.fromkeys((*layout.components, "encoder", "connector", "decoder")))
         for name in self.fractions or {}:
             one_of("privacy.allocation.fractions", name, known)
+
+    def blocks(self, layout: ParameterLayout) -> Blocks:
+        """Each group by itself; raises ConfigError when ``fractions`` names a component that no model has."""
+        self.require_known(layout)
         return layout.groups
 
     def pools(self, layout: ParameterLayout) -> Mapping[str, tuple[int, ...]]:
@@ -72,7 +83,7 @@ class AlphaSplit(Allocation):
         return self.fractions if self.fractions else {"encoder": self.alpha}
 
     def _pool(self, components: Sequence[str]) -> str:
-        pools = {self._pool_of(component) for component in components}
+        pools = {self.pool_of(component) for component in components}
         if len(pools) > 1:
             raise ConfigError(
                 f"a group touches the components {', '.join(components)}, which belong to different pools; "
@@ -80,7 +91,8 @@ class AlphaSplit(Allocation):
             )
         return pools.pop()
 
-    def _pool_of(self, component: str) -> str:
+    def pool_of(self, component: str) -> str:
+        """The pool that a component belongs to."""
         named = self._named()
         if component == "connector" and component not in named and "decoder" in named:
             return "decoder"
@@ -89,3 +101,17 @@ class AlphaSplit(Allocation):
     def _fraction(self, pool: str) -> float:
         named = self._named()
         return named[pool] if pool in named else max(1 - math.fsum(named.values()), 0.0)
+
+
+def recommended_alpha(encoder_norm: float, decoder_norm: float) -> float:
+    """The alpha that gives the encoder's pool room for twice the encoder's norm: ``(2 N_E)^2 / ((2 N_E)^2 + N_D^2)``.
+
+    Args:
+        encoder_norm: N_E, typical norm of the encoder's part of an update, from public or synthetic data; reading it off
+            the clients would be a release that nothing accounts for.
+        decoder_norm: N_D, likewise of everything else.
+
+    Source: arXiv 2609.11762, the two criteria for alpha.
+    """
+    wanted = (2 * positive("encoder_norm", encoder_norm)) ** 2
+    return wanted / (wanted + positive("decoder_norm", decoder_norm) ** 2)

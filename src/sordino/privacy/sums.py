@@ -1,0 +1,68 @@
+"""The concrete kinds of update behind the abstract ones of `sordino.privacy.updates`. Only plans make them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from sordino.errors import PrivacyError
+from sordino.privacy.allocations import ReleasedNorms
+from sordino.privacy.clipping import Clipped, Clipper
+from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released
+
+__all__ = ["BoundedUpdate", "NoisyMean", "RunningSum"]
+
+
+class BoundedUpdate(ClippedUpdate):
+    """One client's clipped update and its indicators."""
+
+    __slots__ = ("clipper", "finite", "indicators", "norms", "values", "watched_norms")
+
+    def __init__(self, clipped: Clipped, *, clipper: Clipper, indicators: npt.NDArray[np.float64]) -> None:
+        self.values, self.norms, self.watched_norms = clipped.values, clipped.norms, clipped.watched_norms
+        self.finite, self.clipper, self.indicators = clipped.finite, clipper, indicators
+
+
+class RunningSum(ClippedSum):
+    """Knows the clipper of its round: an update under other bounds could outweigh C, or reach a block without noise."""
+
+    __slots__ = ("_indicators", "_released", "_values", "clipper")
+
+    def __init__(self, clipper: Clipper, *, num_indicators: int) -> None:
+        self._values = torch.zeros(clipper.size, dtype=torch.float64)
+        self._indicators = np.zeros(num_indicators)
+        self.clipper, self._released = clipper, False
+
+    def add(self, update: ClippedUpdate) -> None:
+        self._refuse_released()
+        if not isinstance(update, BoundedUpdate) or update.clipper != self.clipper:
+            raise PrivacyError(
+                "an update clipped to other bounds or for another layout was added to the sum; clip it with the plan of "
+                "this round."
+            )
+        self._values.add_(update.values)
+        self._indicators += update.indicators - 0.5
+
+    def take(self) -> tuple[torch.Tensor, npt.NDArray[np.float64]]:
+        """The sum itself and that of the centred indicators, once."""
+        self._refuse_released()
+        self._released = True
+        return self._values, self._indicators
+
+    def _refuse_released(self) -> None:
+        if self._released:
+            raise PrivacyError("this sum was released already; start another with plan.empty_sum().")
+
+
+class NoisyMean(Released):
+    """The released mean."""
+
+    __slots__ = ("_values", "norms")
+
+    def __init__(self, values: torch.Tensor, norms: ReleasedNorms) -> None:
+        self._values, self.norms = values, norms
+
+    @property
+    def values(self) -> torch.Tensor:
+        return self._values
