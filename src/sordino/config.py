@@ -220,7 +220,7 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
             raise ConfigError(
                 f"{at} = {value!r} is not known{did_you_mean(value, known)}; choose one of {', '.join(known)}."
             )
-        return value
+        return next(item for item in get_args(hint) if item == value)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         return build(typing.cast(type, hint), value, at=at)
     if hint is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -348,3 +349,14 @@ def test_a_table_called_method_is_merged_like_any_other(tmp_path: Path) -> None:
     file.write_text("[federated]\nrounds = 3\n")
     table = load(file, ["federated.method.server_lr=2"])
     assert table == {"federated": {"rounds": 3, "method": {"server_lr": 2}}}
+
+
+def test_what_comes_from_a_file_is_plain_text(tmp_path: Path) -> None:
+    path = tmp_path / "plain.toml"
+    path.write_text('corpus = "voices"\n')
+    assert type(build(Experiment, load(path)).corpus) is str
+    privacy = tmp_path / "privacy.toml"
+    privacy.write_text('unit = "client"\n')
+    unit = build(Privacy, load(privacy)).unit
+    assert type(unit) is str
+    assert copy.deepcopy(unit) == "client"
