@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sordino.evaluation.alignment import Edit, align
 from sordino.evaluation.groups import Sample, WerReport, score
 from sordino.evaluation.normalise import normalise
 from sordino.evaluation.significance import FEW_SPEAKERS, Interval, difference_interval, speaker_interval
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEW_SPEAKERS",
+    "Edit",
     "Errors",
     "Interval",
     "Sample",
     "WerReport",
+    "align",
     "character_errors",
     "difference_interval",
     "normalise",

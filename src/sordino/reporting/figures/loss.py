@@ -1,0 +1,36 @@
+"""The clients' training loss over the rounds."""
+
+from __future__ import annotations
+
+from matplotlib.ticker import MaxNLocator
+
+from sordino.reporting.figures.plate import Plate
+from sordino.reporting.figures.style import PALETTE, canvas, styled
+from sordino.reporting.runs import Run
+
+__all__ = ["training_loss"]
+
+
+def training_loss(run: Run) -> Plate | None:
+    """Mean loss of local training by round; None without debug telemetry."""
+    losses = [(line.number, line.telemetry.loss) for line in run.rounds if line.telemetry is not None]
+    if not losses:
+        return None
+    with styled():
+        figure, axes = canvas(height_in=2.1)
+        colour, marker, line = PALETTE[0]
+        axes.plot(*zip(*losses, strict=True), color=colour, marker=marker, linestyle=line)
+        axes.set_xlabel("federated round")
+        axes.set_ylabel("training loss (nats a token)")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(visible=False, axis="x")
+    return Plate(
+        name="training-loss",
+        title="Training loss by round",
+        caption=(
+            "Cross-entropy of the transcript's tokens during the clients' local training, mean over the round's clients. "
+            "Each round has other clients, so it wavers."
+        ),
+        figure=figure,
+    )

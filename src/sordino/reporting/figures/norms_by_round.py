@@ -1,0 +1,56 @@
+"""How large the clients' updates are over the rounds, as a whole and by part of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from matplotlib.ticker import MaxNLocator
+
+from sordino.reporting.figures.plate import Plate
+from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, styled
+from sordino.reporting.runs import Run, Telemetry
+
+__all__ = ["norms_by_round"]
+
+
+def norms_by_round(run: Run) -> Plate | None:
+    """Mean norms before clipping, by part of the model where it was recorded, else by block, and the clip norms.
+
+    Returns:
+        None without debug telemetry, and where only many blocks were recorded, which `norms_by_block` shows.
+    """
+    rounds = [(line.number, line.telemetry) for line in run.rounds if line.telemetry is not None]
+    series = {number: _norms(telemetry) for number, telemetry in rounds}
+    names = [name for name in COMPONENTS if any(name in norms for norms in series.values())]
+    if not names:
+        return None
+    whole = (telemetry.blocks[0] for _, telemetry in rounds if len(telemetry.blocks) == 1)
+    bounds = {block.clip_norm for block in whole if block.clip_norm is not None}
+    with styled():
+        figure, axes = canvas(height_in=2.1)
+        for name in names:
+            colour, marker, line = PALETTE[COMPONENTS[name]]
+            points = [(number, norms[name]) for number, norms in series.items() if name in norms]
+            axes.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=line, label=name)
+        for bound in sorted(bounds):
+            axes.axhline(bound, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"clip norm {bound:g}")
+        axes.set_xlabel("federated round")
+        axes.set_ylabel("norm of a client's update")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(visible=False, axis="x")
+        figure.legend(loc="outside upper right", ncols=4, columnspacing=1.0)
+    clipped = " An update beyond the dashed clip norm is scaled down to it." if bounds else ""
+    return Plate(
+        name="norms-by-round",
+        title="Update norms by round",
+        caption=f"Euclidean norm of the clients' updates before clipping, mean over the round's clients.{clipped}",
+        figure=figure,
+    )
+
+
+def _norms(telemetry: Telemetry) -> Mapping[str, float]:
+    if telemetry.components:
+        return telemetry.components
+    blocks = telemetry.blocks
+    return {block.component: block.mean_norm for block in blocks} if len(blocks) < 3 else {}

@@ -1,0 +1,105 @@
+"""How every figure looks: one column of a paper wide, quiet, and readable without colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+__all__ = ["COMPONENTS", "GREY", "INK", "LIGHT", "PALETTE", "WIDTH_IN", "canvas", "log_scale", "styled"]
+
+WIDTH_IN: Final = 3.4
+"""One column of a two-column paper, inches; on a phone it fills the screen at nearly its own size."""
+
+INK: Final = "#1d2329"
+GREY: Final = "#69727d"
+LIGHT: Final = "#dfe3e8"
+
+PALETTE: Final = (
+    ("#0072b2", "o", "-"),
+    ("#d55e00", "s", "--"),
+    ("#009e73", "D", "-."),
+    ("#a3528a", "^", ":"),
+    ("#8a6d00", "v", (0, (5, 1, 1, 1, 1, 1))),
+    ("#3b3f8f", "P", (0, (1, 1))),
+    ("#56717f", "X", (0, (8, 2))),
+)
+"""Colour, marker and line of the first, second, ... series: hues that stay apart in every kind of colour blindness (after
+Okabe and Ito, darkened to be read on white), and a shape each for who sees or prints none."""
+
+COMPONENTS: Final[Mapping[str, int]] = {"encoder": 0, "connector": 2, "decoder": 1, "all": 0, "mixed": 3}
+"""Index in `PALETTE` of each component, the same in every figure."""
+
+_RC: Final[Mapping[str, Any]] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: every machine measures text alike
+    "font.size": 7.5,
+    "text.color": INK,
+    "text.parse_math": False,  # labels come from data; a speaker called $x$ is no formula
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.labelsize": 7.5,
+    "axes.formatter.useoffset": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.5,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 7.0,
+    "ytick.labelsize": 7.0,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4.0,
+    "legend.fontsize": 7.0,
+    "legend.frameon": False,
+    "legend.handlelength": 2.2,
+    "figure.dpi": 100,
+    "savefig.facecolor": "none",
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "pdf.fonttype": 42,
+    "svg.hashsalt": "sordino",  # the same records give the same file
+}
+
+
+@contextmanager
+def styled(**changes: Any) -> Iterator[None]:
+    """Applies the style while a figure is made or written, and leaves other users of matplotlib alone."""
+    settings: Any = {**_RC, **changes}
+    with mpl.rc_context(settings):
+        yield
+
+
+def canvas(*, height_in: float = 2.3) -> tuple[Figure, Axes]:
+    """An empty figure of the common width with one pair of axes; pyplot and its global state are not involved."""
+    figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+    axes = figure.add_subplot()
+    return figure, axes
+
+
+def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
+    """A logarithmic axis with plain numbers, at 1, 2 and 5 of each decade where there is room.
+
+    Args:
+        axes: whose limits are set already.
+        which: the axis.
+    """
+    axes.set(**{f"{which}scale": "log"})
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 300 else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value >= 1000 else f"{value:g}")

@@ -1,0 +1,37 @@
+"""How numbers are written for people, the same in every template."""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["at_most", "interval", "number", "percent", "points"]
+
+_DASH = "\N{EN DASH}"
+
+
+def percent(fraction: float | None) -> str:
+    """A rate: ``28.3 %``, or a dash."""
+    return _DASH if fraction is None else f"{100 * fraction:.1f}\N{NO-BREAK SPACE}%"
+
+
+def interval(bounds: tuple[float, float] | None) -> str:
+    """Both ends of a rate's interval: ``20.8 to 36.0 %``, or a dash."""
+    return _DASH if bounds is None else f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}\N{NO-BREAK SPACE}%"
+
+
+def points(difference: float | None) -> str:
+    """A difference of rates in percentage points, with its sign: ``+1.2``, or a dash."""
+    return _DASH if difference is None else f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, thousands apart, or a dash."""
+    if value is None:
+        return _DASH
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def at_most(fraction: float) -> str:
+    """A bound in percent, rounded up so that it stays one: ``99.97 %``; ``almost 100 %`` where no decimal would show."""
+    rounded = math.ceil(fraction * 10_000) / 100
+    return f"{rounded:.4g}\N{NO-BREAK SPACE}%" if rounded < 100 else "almost 100\N{NO-BREAK SPACE}%"

@@ -1,0 +1,248 @@
+"""A run's guarantee for readers who are no experts: what an epsilon allows an attacker, and every parameter explained.
+
+The claim itself comes from `sordino.privacy` as it is; nothing here words it anew.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sordino.privacy import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
+from sordino.privacy.accounting import advantage
+from sordino.privacy.statement import MEANINGFUL
+from sordino.reporting.runs import Run
+
+__all__ = ["Guarantee", "Parameter", "best_guess", "guarantee_of"]
+
+_FOR_COMPARISON: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One thing that the guarantee depends on: its name, its value and what it means."""
+
+    name: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guarantee:
+    """What a page says of one run.
+
+    Attributes:
+        verdict: in a few words, for the head of the page.
+        sound: whether epsilon is low enough for anything to be called private.
+        epsilon: the least proven one, rounded up to two decimals; None without one.
+        unit: whom it protects.
+        delta: probability with which the bound may fail.
+        words: the statement of `sordino.privacy`.
+        guess: the highest fraction of right guesses of an attacker who starts at one half, by the whole accounting; where
+            that has no figure, what epsilon and delta alone imply.
+        implied: what the pair (epsilon, delta) alone implies.
+        replaces: whether neighbouring runs have another unit in place of one, rather than one more or less.
+        exact: whether ``guess`` comes from the whole accounting.
+        guesses: for some epsilons and for this run's, rising, what the pair (epsilon, delta) alone implies.
+        by_unit: for each unit the figures of both accountants, or the reasons why there are none.
+        parameters: everything that went into it.
+        caveats: releases that no epsilon covers.
+    """
+
+    verdict: str
+    sound: bool
+    epsilon: float | None
+    unit: str
+    delta: float
+    words: str
+    guess: float | None
+    implied: float | None
+    replaces: bool
+    exact: bool
+    guesses: tuple[tuple[float, float], ...]
+    by_unit: tuple[tuple[str, str, str], ...]
+    parameters: tuple[Parameter, ...]
+    caveats: tuple[str, ...]
+
+
+def best_guess(epsilon: float, delta: float) -> float:
+    """How often an attacker who starts at 50:50 can be right about a person at most.
+
+    The attacker knows everything but one thing, e.g. whether this person took part, sees all that was released, and
+    guesses. Over two hypotheses that are (epsilon, delta)-indistinguishable the total variation distance is at most
+    ``(e^epsilon - 1 + 2 delta) / (e^epsilon + 1)``, and the best test is right half of one plus that often::
+
+        (e^epsilon + delta) / (e^epsilon + 1)
+
+    Source: Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy".
+    """
+    shrunk = math.exp(-epsilon)
+    return min((1 + delta * shrunk) / (1 + shrunk), 1.0)
+
+
+def guarantee_of(run: Run) -> Guarantee | None:
+    """What to say of a run; None if nothing has been promised or charged yet."""
+    statement = run.statement
+    if statement is None:
+        return None
+    unit, delta = str(statement["unit"]), float(statement["epsilon"]["delta"])
+    epsilon = None if run.epsilon is None else math.ceil(run.epsilon * 100) / 100
+    told_apart = None if epsilon is None else advantage(_events(statement), multiplicity=_multiplicity(statement))
+    implied = None if epsilon is None else best_guess(epsilon, delta)
+    sound = epsilon is not None and epsilon <= MEANINGFUL
+    return Guarantee(
+        verdict=_verdict(statement, epsilon),
+        sound=sound and not statement["seeded"],
+        epsilon=epsilon,
+        unit=unit,
+        delta=delta,
+        words=str(statement["words"]),
+        guess=implied if told_apart is None else (1 + told_apart) / 2,
+        implied=implied,
+        replaces=any(event.adjacency == "replace-one" for event in _events(statement)),
+        exact=told_apart is not None,
+        guesses=() if epsilon is None else _guesses(epsilon, delta),
+        by_unit=tuple(
+            (name, _figure(figures, "pld"), _figure(figures, "rdp"))
+            for name, figures in statement["epsilon"]["by_unit"].items()
+        ),
+        parameters=tuple(_parameters(run, statement)),
+        caveats=tuple(statement["caveats"]),
+    )
+
+
+def _events(statement: Mapping[str, Any]) -> list[Event]:
+    """All that was charged, one event a charge."""
+    return [
+        Event.from_json(release["event"]) for release in statement["releases"] for _ in range(int(release["times"]))
+    ]
+
+
+def _multiplicity(statement: Mapping[str, Any]) -> int:
+    return int(statement["clients_per_speaker"]) if statement["unit"] == "speaker" else 1
+
+
+def _guesses(epsilon: float, delta: float) -> tuple[tuple[float, float], ...]:
+    others = (value for value in _FOR_COMPARISON if abs(value - epsilon) > 0.1 * epsilon)
+    return tuple((value, best_guess(value, delta)) for value in sorted([*others, epsilon]))
+
+
+def _verdict(statement: Mapping[str, Any], epsilon: float | None) -> str:
+    if epsilon is None:
+        return "No privacy guarantee"
+    if epsilon > MEANINGFUL:
+        return "A guarantee in name only"
+    return "Simulated: the noise can be repeated" if statement["seeded"] else "Differential privacy"
+
+
+def _figure(figures: Mapping[str, Any], accountant: str) -> str:
+    value = figures[accountant]
+    return f"{value:.4g}" if value is not None else f"none: {figures.get(f'{accountant}_reason', 'not given')}"
+
+
+def _parameters(run: Run, statement: Mapping[str, Any]) -> list[Parameter]:
+    unit, of_speaker = statement["unit"], statement["clients_per_speaker"]
+    rows = [
+        Parameter(
+            "Protected unit",
+            str(unit),
+            "Whose whole contribution is hidden, not only single recordings."
+            if unit == "speaker"
+            else f"One client's contribution is hidden; a speaker may own {of_speaker} of them."
+            if of_speaker > 1
+            else "One client's whole contribution is hidden.",
+        ),
+        Parameter("Population K", f"{statement['population']:,} clients", "The declared number of clients; public."),
+        Parameter(
+            "Clients a speaker", str(of_speaker), "The most clients that one speaker owns; they are charged together."
+        ),
+    ]
+    for release in statement["releases"]:
+        rows += _release(Event.from_json(release["event"]), int(release["times"]))
+    rows += [
+        Parameter("Delta", f"{statement['epsilon']['delta']:g}", "Probability with which the bound may fail."),
+        Parameter(
+            "Budget",
+            "none" if statement["budget"] is None else f"epsilon {statement['budget']:g}",
+            "No round is run that would exceed it.",
+        ),
+        Parameter(
+            "Randomness",
+            "from the seed" if statement["seeded"] else "fresh, cryptographic",
+            "Whoever knows the seed can take the noise away again: a simulation."
+            if statement["seeded"]
+            else "Noise and cohorts are drawn by a generator that the operating system keys; nobody can repeat them.",
+        ),
+    ]
+    clip_norm, allocation = run.option("privacy", "clip_norm"), run.option("privacy", "allocation", "method")
+    if clip_norm is not None and run.epsilon is not None:
+        rows.insert(3, Parameter("Clip norm C", f"{clip_norm:g}", "The most that one client's update may weigh."))
+        rows.insert(
+            4,
+            Parameter(
+                "Allocation",
+                str(allocation),
+                "How C is divided over the model's parts; it changes the accuracy, never the guarantee.",
+            ),
+        )
+    return rows
+
+
+_ADJACENCY: Final = {
+    "add-or-remove-one": "The bound compares the run with and without one unit.",
+    "replace-one": "The bound compares the run with one unit against the same with another in its place.",
+    "none": "Nothing is compared.",
+}
+
+
+def _release(event: Event, times: int) -> list[Parameter]:
+    """What was released, in words; an event that this page does not know is shown by its fields."""
+    adjacency = Parameter("Adjacency", event.adjacency.replace("-", " "), _ADJACENCY.get(event.adjacency, ""))
+    if isinstance(event, PoissonGaussian):
+        return [
+            Parameter(
+                "Mechanism", "Gaussian noise on the sum", "Clients' clipped updates are added up, then noise is."
+            ),
+            _multiplier(event.noise_multiplier),
+            Parameter(
+                "Sampling", f"Poisson, q = {event.rate:g}", "Each client takes part in a round with this probability."
+            ),
+            adjacency,
+            _rounds(times),
+        ]
+    if isinstance(event, FixedSizeGaussian):
+        return [
+            Parameter(
+                "Mechanism", "Gaussian noise on the sum", "Clients' clipped updates are added up, then noise is."
+            ),
+            _multiplier(event.noise_multiplier),
+            Parameter(
+                "Sampling",
+                f"{event.size:,} of {event.population:,}",
+                "Exactly so many clients take part in a round, drawn without replacement.",
+            ),
+            adjacency,
+            _rounds(times),
+        ]
+    if isinstance(event, PlainRelease):
+        return [
+            Parameter("Released plainly", event.what, "Nothing bounds what this reveals about anybody."),
+            _rounds(times),
+        ]
+    fields = {key: value for key, value in event.to_json().items() if key != "kind"}
+    listed = ", ".join(f"{key} = {value}" for key, value in fields.items())
+    return [Parameter("Mechanism", event.kind, listed), adjacency, _rounds(times)]
+
+
+def _multiplier(value: float) -> Parameter:
+    return Parameter(
+        "Noise multiplier z", f"{value:.4g}", "Standard deviation of the noise on the sum, as a multiple of C."
+    )
+
+
+def _rounds(times: int) -> Parameter:
+    return Parameter(
+        "Charged", f"{times} {'time' if times == 1 else 'times'}", "How often this was released and paid for."
+    )
