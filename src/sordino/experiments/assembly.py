@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 
-from sordino.data import Client, FeatureStore, Splits, Utterance
+from sordino.data import Client, FeatureStore, Splits
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
-from sordino.evaluation import normalise
 from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.sharing import Shared
 from sordino.federated import InProcess, SpeechLearner
 from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
@@ -26,6 +26,7 @@ class Assembly:
 
     Attributes:
         options: the experiment.
+        shared: what runs of this process load once.
         splits: the corpus, with normalised training transcripts.
         model: the speech-LLM with the starting adapter.
         features: its log-mels.
@@ -37,6 +38,7 @@ class Assembly:
     """
 
     options: FederatedExperiment
+    shared: Shared
     splits: Splits
     model: SpeechLLM
     features: FeatureStore
@@ -57,8 +59,12 @@ class Assembly:
         return self.options.telemetry == "debug" or not self.tests_training_speakers
 
 
-def assemble(options: FederatedExperiment) -> Assembly:
+def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> Assembly:
     """Loads corpus and model and derives plan and terms.
+
+    Args:
+        options: the experiment.
+        shared: what other runs of this process have loaded already.
 
     Raises:
         ConfigError: options that do not fit each other.
@@ -66,10 +72,9 @@ def assemble(options: FederatedExperiment) -> Assembly:
     """
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
-    seeds = Seeds(options.seed)
+    shared, seeds = shared or Shared(), Seeds(options.seed)
     model = load_model(options.model, seed=seeds.at("adapters").integer())
-    splits = options.data.corpus.load(model.window_s)
-    splits = replace(splits, train=tuple(_normalised(utterance) for utterance in splits.train))
+    splits = shared.splits(options.data.corpus, model.window_s)
     clients = options.data.partition(splits.train, seeds.at("partition"))
     if not clients:
         raise DataError(
@@ -88,7 +93,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
             f"privacy.population = {terms.population}, but the training data has {len(clients)} clients; "
             "declare at least that many, since the population decides the divisor."
         )
-    features = FeatureStore(model.num_mels, model.window_s)
+    features = shared.features(options.data.corpus, model)
     copies = [
         load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
     ]
@@ -105,6 +110,7 @@ def assemble(options: FederatedExperiment) -> Assembly:
     _afford_one_round(plan, terms)
     return Assembly(
         options=options,
+        shared=shared,
         splits=splits,
         model=model,
         features=features,
@@ -135,10 +141,6 @@ def _afford_one_round(plan: Plan, terms: Terms) -> None:
             f"one round costs epsilon {spent:.4g}, above the budget of {terms.budget:g} (delta {terms.delta:g}); raise "
             "privacy.epsilon or privacy.noise_multiplier, or lower the cohort's rate."
         )
-
-
-def _normalised(utterance: Utterance) -> Utterance:
-    return replace(utterance, text=normalise(utterance.text, utterance.language))
 
 
 def _caveats(options: FederatedExperiment) -> tuple[str, ...]:

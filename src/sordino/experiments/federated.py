@@ -15,6 +15,7 @@ from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.sharing import Shared
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
 from sordino.privacy import Ledger, Plan, PrivacyPlan, guaranteed, make_statement
 from sordino.records import RunFolder
@@ -23,7 +24,12 @@ __all__ = ["run_federated"]
 
 
 def run_federated(
-    options: FederatedExperiment, path: Path, *, resume: bool = False, observer: Observer | None = None
+    options: FederatedExperiment,
+    path: Path,
+    *,
+    resume: bool = False,
+    observer: Observer | None = None,
+    shared: Shared | None = None,
 ) -> dict[str, Any]:
     """Runs all rounds that remain and writes the result.
 
@@ -32,6 +38,7 @@ def run_federated(
         path: where the run folder is made; nothing is made before corpus, model and plan are known to be sound.
         resume: continue the interrupted run at ``path`` instead.
         observer: is told the progress.
+        shared: what other runs of this process have loaded already.
 
     Returns:
         What ``sordino run --json`` prints.
@@ -45,7 +52,7 @@ def run_federated(
     folder = RunFolder.open(path) if resume else RunFolder(path)
     if not resume:
         folder.require_free()
-    parts = assemble(options)
+    parts = assemble(options, shared=shared)
     _announce(parts, observer)
     if not resume:
         folder = RunFolder.create(path, config=to_toml(options))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, Literal
 
 import torch
 
-from sordino.evaluation import WerReport, score, transcribe
+from sordino.data import Utterance
+from sordino.evaluation import Sample, WerReport, score, transcribe
 from sordino.experiments.assembly import Assembly
 from sordino.records import RunFolder
 
@@ -37,12 +39,19 @@ def measure_seen(parts: Assembly, values: torch.Tensor, folder: RunFolder) -> We
 
 
 def _measure(parts: Assembly, values: torch.Tensor, folder: RunFolder, keep: str | None, *, seen: bool) -> WerReport:
-    parts.model.flat.load(values)
     utterances = parts.splits.seen if seen else parts.splits.test
-    samples = transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
+    known = parts.shared.transcripts.get(parts.shared.origin(parts.options)) if keep == "before" else None
+    samples = known or _listen(parts, values, utterances)
+    if keep == "before":
+        parts.shared.transcripts[parts.shared.origin(parts.options)] = samples
     if keep is not None:
         folder.write_lines(folder.transcripts(keep), (asdict(sample) for sample in samples))
     return score(samples, seeds=parts.seeds.at("bootstrap"))
+
+
+def _listen(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utterance]) -> list[Sample]:
+    parts.model.flat.load(values)
+    return transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
 
 
 def brief(report: WerReport | None) -> dict[str, Any] | None:

@@ -1,0 +1,62 @@
+"""What several runs of one process need only once: corpora, log-mels, and the untouched model's transcripts."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sordino.config import dump
+from sordino.data import Corpus, FeatureStore, Splits, Utterance
+from sordino.evaluation import Sample, normalise
+from sordino.experiments.options import FederatedExperiment
+from sordino.models import SpeechLLM
+
+__all__ = ["Shared"]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """A store for one process; each thing is made when it is first asked for.
+
+    Attributes:
+        transcripts: what untouched models wrote, by `origin`.
+    """
+
+    transcripts: dict[str, list[Sample]] = field(default_factory=dict)
+    _splits: dict[str, Splits] = field(default_factory=dict)
+    _features: dict[tuple[str, int, float], FeatureStore] = field(default_factory=dict)
+
+    def splits(self, corpus: Corpus, window_s: float) -> Splits:
+        """The corpus for a window, its training transcripts normalised."""
+        key = _fingerprint(corpus, window_s)
+        if key not in self._splits:
+            splits = corpus.load(window_s)
+            self._splits[key] = replace(splits, train=tuple(_normalised(utterance) for utterance in splits.train))
+        return self._splits[key]
+
+    def features(self, corpus: Corpus, model: SpeechLLM) -> FeatureStore:
+        """The log-mels that a model wants of a corpus."""
+        key = (_fingerprint(corpus), model.num_mels, model.window_s)
+        if key not in self._features:
+            self._features[key] = FeatureStore(model.num_mels, model.window_s)
+        return self._features[key]
+
+    @staticmethod
+    def origin(options: FederatedExperiment) -> str:
+        """Names the model before the first round, and the test clips: whatever makes its first measurement what it is."""
+        return _fingerprint(options.model, options.data, options.seed)
+
+
+def _fingerprint(*parts: Any) -> str:
+    return json.dumps(
+        [
+            {"type": type(part).__qualname__, **dump(part)} if hasattr(part, "__dataclass_fields__") else part
+            for part in parts
+        ],
+        sort_keys=True,
+    )
+
+
+def _normalised(utterance: Utterance) -> Utterance:
+    return replace(utterance, text=normalise(utterance.text, utterance.language))
