@@ -12,6 +12,7 @@ from sordino.data.corpus import CORPORA, Corpus, Splits, readable
 from sordino.data.digits import DIGITS, digit_string
 from sordino.data.features import LogMel
 from sordino.data.holding_out import Division, hold_out, hold_out_speakers
+from sordino.data.listening import listen
 from sordino.data.manifest import Problem, read_manifest, write_manifest
 from sordino.data.partition import PARTITIONS, ByAttribute, BySession, BySpeaker, Client, Partition
 from sordino.data.pauses import split_at_pauses
@@ -56,6 +57,7 @@ __all__ = [
     "held_out_voices",
     "hold_out",
     "hold_out_speakers",
+    "listen",
     "prepare",
     "pretraining_voices",
     "read_audio",

@@ -1,0 +1,26 @@
+"""The model that a finished run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sordino.errors import ConfigError
+from sordino.experiments.loading import load_experiment
+from sordino.experiments.options import FederatedExperiment
+from sordino.models import SpeechLLM, load_trained
+from sordino.records import RunFolder
+
+__all__ = ["load_finished"]
+
+
+def load_finished(path: Path) -> tuple[FederatedExperiment, SpeechLLM]:
+    """A run's options and its trained model.
+
+    Raises:
+        ConfigError: no run there, or it has no model yet.
+    """
+    folder = RunFolder.open(path)
+    if not folder.model.is_dir():
+        raise ConfigError(f"{path} has no model yet; finish the run with: sordino run --resume --out {path}")
+    options = load_experiment(folder.config)
+    return options, load_trained(options.model, folder.model)
