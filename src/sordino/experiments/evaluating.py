@@ -6,11 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sordino.data import FeatureStore, read_manifest
-from sordino.errors import ConfigError
 from sordino.evaluation import score, transcribe
-from sordino.experiments.loading import load_experiment
-from sordino.models import load_trained
-from sordino.records import RunFolder
+from sordino.experiments.finished import load_finished
 from sordino.seeds import Seeds
 
 __all__ = ["evaluate_run"]
@@ -27,11 +24,7 @@ def evaluate_run(path: Path, *, manifest: Path | None = None) -> dict[str, Any]:
         ConfigError: no run there, or it has no model yet.
         DataError: recordings that cannot be used.
     """
-    folder = RunFolder.open(path)
-    if not folder.model.is_dir():
-        raise ConfigError(f"{path} has no model yet; finish the run with: sordino run --resume --out {path}")
-    options = load_experiment(folder.config)
-    model = load_trained(options.model, folder.model)
+    options, model = load_finished(path)
     if manifest is None:
         splits = options.data.corpus.load(model.window_s)
         utterances, test_is = list(splits.test), splits.test_is

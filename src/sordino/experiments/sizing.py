@@ -46,9 +46,9 @@ _SMALL: Final = Training(rounds=10, every=2, epochs=2, lr=3e-3, batch_size=8, wo
 _LARGE: Final = Training(
     rounds=20,
     every=5,
-    epochs=4,
-    lr=3e-4,
-    batch_size=8,
+    epochs=2,
+    lr=1e-3,
+    batch_size=4,
     workers=1,
     allocation='{ method = "alpha-split", alpha = 0.05 }',
 )
