@@ -36,12 +36,12 @@ class _Bar:
         self.bar.console.print(text, soft_wrap=True, markup=False)
 
     def progress(self, progress: Progress) -> None:
-        self.bar.update(self.task, completed=progress.round, figures=_figures(progress))
+        self.bar.update(self.task, completed=progress.round, total=progress.rounds, figures=_figures(progress))
 
 
 @contextmanager
-def watching(console: Console, rounds: int) -> Iterator[Observer]:
-    """An observer that shows rounds, word error rate and epsilon so far."""
+def watching(console: Console, rounds: int | None = None) -> Iterator[Observer]:
+    """An observer that shows rounds, word error rate and epsilon so far, of one run or of several, one after another."""
     if not console.is_terminal:
         yield _Lines(console)
         return

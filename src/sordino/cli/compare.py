@@ -1,0 +1,122 @@
+"""``sordino compare``: the same experiment under several allocations, settings and seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sordino.cli.console import Json, Overrides, print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["compare"]
+
+
+def compare(
+    file: Annotated[Path | None, typer.Argument(help="Experiment file; without one, the default job.")] = None,
+    *,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the comparison; the same one again continues it.")],
+    allocations: Annotated[
+        str, typer.Option("--allocations", help="Names with commas; none stands for no privacy.")
+    ] = "",
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="KEY=A,B", help="Also try several values of a key. May be repeated."),
+    ] = None,
+    seeds: Annotated[str, typer.Option("--seeds", help="Seeds with commas; each variant runs once with each.")] = "0",
+    reference: Annotated[
+        str | None, typer.Option("--reference", help="Variant that differences are taken to; by default the first.")
+    ] = None,
+    overrides: Annotated[list[str] | None, Overrides] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Compare allocations, or any other settings, on the same clients and test clips.
+
+    Example: sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison
+    """
+    console = stderr()
+    from sordino.cli.progress import watching
+    from sordino.experiments.comparison import compare as run_comparison
+    from sordino.experiments.comparison import variants
+
+    chosen = variants(_split(allocations), dict(_varied(text) for text in vary or []))
+    try:
+        with watching(console) as observer:
+            result = run_comparison(
+                file,
+                chosen,
+                out,
+                seeds=_numbers(seeds),
+                overrides=overrides or [],
+                reference=reference,
+                observer=observer,
+            )
+    except KeyboardInterrupt:
+        console.print(f"interrupted; the same command again goes on in {out}", soft_wrap=True, markup=False)
+        raise typer.Exit(130) from None
+    if as_json:
+        print_json(result)
+    else:
+        _show(stdout(), result)
+        console.print(f"everything is in {out}; see it with: sordino report {out}", soft_wrap=True, markup=False)
+    if any(run["failed"] for row in result["allocations"].values() for run in row["runs"]):
+        raise typer.Exit(1)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _varied(text: str) -> tuple[str, list[str]]:
+    from sordino.errors import ConfigError
+
+    key, equals, values = text.partition("=")
+    if not equals or not _split(values):
+        raise ConfigError(f"--vary {text!r}: expected KEY=VALUE,VALUE, such as model.train_encoder=true,false.")
+    return key.strip(), _split(values)
+
+
+def _numbers(text: str) -> list[int]:
+    from sordino.errors import ConfigError
+
+    numbers = _split(text)
+    if not numbers or not all(number.isdecimal() for number in numbers) or len(set(numbers)) < len(numbers):
+        raise ConfigError(f"--seeds {text!r}: expected different whole numbers with commas, such as 0,1,2.")
+    return [int(number) for number in numbers]
+
+
+def _show(console: Console, result: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(
+        title=f"Word error rate on {result['test_is']} in %, over seeds {', '.join(map(str, result['seeds']))}"
+    )
+    for column in ("", "WER", "95 %", f"to {result['reference']}", "95 %", "seen", "epsilon"):
+        table.add_column(column, justify="right" if column else "left", no_wrap=bool(column))
+    for name, row in result["allocations"].items():
+        epsilon = [value for value in ((row["epsilon"] or {}).get(key) for key in ("pld", "rdp")) if value is not None]
+        table.add_row(
+            name,
+            _number(row["wer"]),
+            _range(row["ci95"]),
+            _number(row["difference"], signed=True),
+            _range(row["difference_ci95"], signed=True),
+            _number(row["seen"]["wer"] if row["seen"] else None),
+            f"{min(epsilon):.3g}" if epsilon else "-",
+        )
+    console.print(table)
+    for name, row in result["allocations"].items():
+        for run in row["runs"]:
+            if run["failed"]:
+                console.print(f"{name}, seed {run['seed']}, failed: {run['failed']}", soft_wrap=True, markup=False)
+
+
+def _number(rate: float | None, *, signed: bool = False) -> str:
+    return "-" if rate is None else f"{100 * rate:+.1f}" if signed else f"{100 * rate:.1f}"
+
+
+def _range(bounds: list[float] | None, *, signed: bool = False) -> str:
+    return "-" if bounds is None else " to ".join(_number(bound, signed=signed) for bound in bounds)

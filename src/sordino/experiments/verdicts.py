@@ -1,0 +1,96 @@
+"""From the records of several runs to error rates over seeds, and paired differences to a reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sordino.evaluation import Errors, Sample, WerReport, difference_interval, pooled, score, speaker_interval
+from sordino.records import RunFolder
+from sordino.seeds import Seeds
+
+if TYPE_CHECKING:
+    from sordino.experiments.comparison import Outcome, Variant
+
+__all__ = ["compare_outcomes"]
+
+_SEEDS = Seeds(0).at("comparison")
+
+
+def compare_outcomes(outcomes: Sequence[Outcome], *, reference: str) -> dict[str, Any]:
+    """The rows of a comparison: one entry a variant under ``allocations``.
+
+    A variant's rate pools the errors of all its finished seeds; its interval resamples speakers, each with all its seeds,
+    and so says how far other speakers might be, not other seeds: for those there are the single rates. The difference to
+    the reference resamples the same speakers for both, over the seeds that both have finished.
+    """
+    variants = {outcome.variant.name: outcome.variant for outcome in outcomes}
+    reports = {(o.variant.name, o.seed): _report(o.folder, "after") for o in outcomes if not o.error}
+    base = {seed: report for (name, seed), report in reports.items() if name == reference and report}
+    return {
+        "test_is": next((_result(o.folder)["wer"]["test_is"] for o in outcomes if not o.error), None),
+        "allocations": {name: _row(variant, outcomes, reports, base) for name, variant in variants.items()},
+    }
+
+
+def _row(
+    variant: Variant,
+    outcomes: Sequence[Outcome],
+    reports: Mapping[tuple[str, int], WerReport | None],
+    base: Mapping[int, WerReport],
+) -> dict[str, Any]:
+    own = [outcome for outcome in outcomes if outcome.variant == variant]
+    done = [outcome for outcome in own if not outcome.error]
+    known = {o.seed: report for o in done if (report := reports[variant.name, o.seed])}
+    seen = [report for o in done if (report := _report(o.folder, "seen"))]
+    results = [_result(outcome.folder) for outcome in done]
+    return {
+        "overrides": list(variant.overrides),
+        **_rate(list(known.values())),
+        **_difference(known, base),
+        "before": results[0]["wer"]["before"] if results else None,
+        "by_seed": {str(seed): report.wer for seed, report in known.items()},
+        "seen": _rate(seen) if seen else None,
+        "epsilon": results[0]["epsilon"] if results else None,
+        "noise_multiplier": results[0]["noise_multiplier"] if results else None,
+        "rounds": [result["rounds"] for result in results],
+        "seconds": [result["seconds"] for result in results],
+        "runs": [
+            {"seed": o.seed, "run": str(o.folder.path), "failed": o.error or None}
+            for o in own
+        ],
+    }  # fmt: skip
+
+
+def _rate(reports: Sequence[WerReport]) -> dict[str, Any]:
+    if not reports:
+        return {"wer": None, "ci95": None}
+    by_speaker = _pooled(reports)
+    bounds = speaker_interval(by_speaker, seeds=_SEEDS).bounds
+    return {"wer": pooled(by_speaker.values()).rate, "ci95": list(bounds) if bounds else None}
+
+
+def _difference(own: Mapping[int, WerReport], base: Mapping[int, WerReport]) -> dict[str, Any]:
+    both = [seed for seed in own if seed in base]
+    if not both:
+        return {"difference": None, "difference_ci95": None}
+    ours, theirs = (_pooled([reports[seed] for seed in both]) for reports in (own, base))
+    bounds = difference_interval(ours, theirs, seeds=_SEEDS).bounds
+    difference = pooled(ours.values()).rate - pooled(theirs.values()).rate
+    return {"difference": difference, "difference_ci95": list(bounds) if bounds else None}
+
+
+def _pooled(reports: Sequence[WerReport]) -> Mapping[str, Errors]:
+    return {speaker: pooled(report.by_speaker[speaker] for report in reports) for speaker in reports[0].by_speaker}
+
+
+def _report(folder: RunFolder, name: str) -> WerReport | None:
+    """The error rates of kept transcripts; None where the run kept none."""
+    samples = [Sample(**line) for line in folder.read_lines(folder.transcripts(name))]
+    return score(samples, seeds=_SEEDS) if samples else None
+
+
+def _result(folder: RunFolder) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(folder.result.read_text(encoding="utf-8"))
+    return table

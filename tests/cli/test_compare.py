@@ -1,0 +1,65 @@
+"""``sordino compare`` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from calling import sordino
+
+
+def test_a_comparison_prints_its_table_and_its_json(small: Path, tmp_path: Path) -> None:
+    arguments = [
+        "compare",
+        small,
+        "--allocations",
+        "flat,pooled",
+        "--set",
+        "federated.rounds=1",
+        "--out",
+        tmp_path / "c",
+    ]
+    done = sordino(*arguments, "--json")
+    rows = json.loads(done.stdout)["allocations"]
+    assert list(rows) == ["flat", "pooled"]
+    assert {"wer", "ci95", "difference_ci95", "epsilon"} <= rows["pooled"].keys()
+    assert "run 2 of 2: pooled, seed 0" in done.stderr
+    again = sordino(*arguments)
+    assert "pooled" in again.stdout
+    assert f"{100 * rows['pooled']['wer']:.1f}" in again.stdout
+    assert "run 2 of 2" not in again.stderr, "finished runs are not run again"
+
+
+def test_a_failed_run_is_told_by_the_exit_code(small: Path, tmp_path: Path) -> None:
+    done = sordino(
+        "compare",
+        small,
+        "--vary",
+        "privacy.epsilon=0.001,1000",
+        "--set",
+        "federated.rounds=1",
+        "--out",
+        tmp_path / "c",
+        check=1,
+    )
+    assert "epsilon = 0.001, seed 0, failed: BudgetExhausted" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--allocations", "flat"], "at least two"),
+        (["--allocations", "flat,dmi"], "did you mean 'dim'"),
+        (["--vary", "model.train_encoder"], "expected KEY=VALUE,VALUE"),
+        (["--vary", "model.train_encodr=true,false"], "train_encodr"),
+        (["--allocations", "flat,dim", "--seeds", "0,0"], "different whole numbers"),
+        (["--allocations", "flat,dim", "--seeds", "x"], "different whole numbers"),
+        (["--allocations", "flat,dim", "--reference", "uniform"], "--reference"),
+    ],
+)
+def test_a_mistake_is_one_sentence(arguments: list[str], said: str, small: Path, tmp_path: Path) -> None:
+    done = sordino("compare", small, *arguments, "--out", tmp_path / "c", check=2)
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "c").exists()

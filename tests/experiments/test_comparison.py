@@ -1,0 +1,126 @@
+"""A comparison is its runs, paired and pooled; it goes on where it stopped and shows what failed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sordino.errors import ConfigError
+from sordino.evaluation import Sample, WerReport, difference_interval, score
+from sordino.experiments import load_experiment, run_federated
+from sordino.experiments.comparison import Variant, compare, variants
+from sordino.records import RunFolder
+from sordino.seeds import Seeds
+
+SHARED = ["telemetry=debug", "data.corpus.seen_utterances_per_voice=1", "simulation.seeded=true", "federated.rounds=2"]
+
+
+def report_of(folder: Path, name: str = "after") -> WerReport:
+    run = RunFolder(folder)
+    return score([Sample(**line) for line in run.read_lines(run.transcripts(name))], seeds=Seeds(0))
+
+
+def test_rates_and_differences_are_those_of_the_runs(small: Path, tmp_path: Path) -> None:
+    chosen = variants(["none", "auto"], {})
+    result = compare(small, chosen, tmp_path / "c", seeds=[0, 1], overrides=SHARED)
+    assert json.loads((tmp_path / "c" / "comparison.json").read_text()) == result
+    rows = result["allocations"]
+    runs = {name: [report_of(tmp_path / "c" / f"{name}-seed{seed}") for seed in (0, 1)] for name in ("none", "auto")}
+    for name, reports in runs.items():
+        assert rows[name]["by_seed"] == {str(seed): pytest.approx(r.wer) for seed, r in enumerate(reports)}
+        assert rows[name]["wer"] == pytest.approx(sum(r.wer for r in reports) / 2)
+        low, high = rows[name]["ci95"]
+        assert low <= rows[name]["wer"] <= high
+        assert rows[name]["seen"]["wer"] == pytest.approx(
+            sum(report_of(tmp_path / "c" / f"{name}-seed{seed}", "seen").wer for seed in (0, 1)) / 2
+        )
+    assert rows["auto"]["difference"] == pytest.approx(rows["auto"]["wer"] - rows["none"]["wer"])
+    assert rows["none"]["difference"] == 0
+    assert rows["none"]["difference_ci95"] == [0, 0]
+    both = [
+        {
+            speaker: sum((r.by_speaker[speaker] for r in rs[1:]), rs[0].by_speaker[speaker])
+            for speaker in rs[0].by_speaker
+        }
+        for rs in (runs["auto"], runs["none"])
+    ]
+    wanted = difference_interval(*both, seeds=Seeds(0).at("comparison")).bounds
+    assert rows["auto"]["difference_ci95"] == pytest.approx(list(wanted or ()))
+    assert rows["none"]["epsilon"]["pld"] is None
+    assert rows["auto"]["epsilon"]["pld"] > 0
+
+
+def test_a_run_of_a_comparison_is_the_run_alone(small: Path, tmp_path: Path) -> None:
+    """What is shared between runs leaves no trace in their results."""
+    compare(small, variants(["flat", "dim"], {}), tmp_path / "c", seeds=[3], overrides=SHARED)
+    alone = run_federated(load_experiment(small, [*SHARED, "privacy.allocation=dim", "seed=3"]), tmp_path / "alone")
+    together = json.loads((tmp_path / "c" / "dim-seed3" / "result.json").read_text())
+    assert {**together, "run": "", "seconds": 0, "versions": 0, "report": 0} == {
+        **alone,
+        "run": "",
+        "seconds": 0,
+        "versions": 0,
+        "report": 0,
+    }
+    for name in ("before", "after", "seen"):
+        lines = [(tmp_path / run / "transcripts" / f"{name}.jsonl").read_text() for run in ("alone", "c/dim-seed3")]
+        assert lines[0] == lines[1]
+
+
+def test_what_is_finished_stays_and_what_failed_is_shown(small: Path, tmp_path: Path) -> None:
+    chosen = [Variant("good", ()), Variant("broke", ("privacy.epsilon=0.001",))]
+    first = compare(small, chosen, tmp_path / "c", seeds=[0], overrides=SHARED)
+    assert "BudgetExhausted" in first["allocations"]["broke"]["runs"][0]["failed"]
+    assert first["allocations"]["broke"]["wer"] is None
+    assert first["allocations"]["good"]["wer"] is not None
+    stamp = (tmp_path / "c" / "good-seed0" / "result.json").stat().st_mtime_ns
+    again = compare(small, chosen, tmp_path / "c", seeds=[0], overrides=SHARED)
+    assert (tmp_path / "c" / "good-seed0" / "result.json").stat().st_mtime_ns == stamp
+    assert again == first
+    with pytest.raises(ConfigError, match="other settings than this comparison's"):
+        compare(small, chosen, tmp_path / "c", seeds=[0], overrides=[*SHARED, "federated.rounds=1"])
+
+
+def test_an_interrupted_run_is_resumed(small: Path, tmp_path: Path) -> None:
+    class Stops:
+        def note(self, text: str) -> None: ...
+
+        def progress(self, progress: object) -> None:
+            raise KeyboardInterrupt
+
+    chosen = variants(["flat", "dim"], {})
+    with pytest.raises(KeyboardInterrupt):
+        compare(small, chosen, tmp_path / "c", seeds=[0], overrides=SHARED, observer=Stops())
+    assert not (tmp_path / "c" / "comparison.json").exists()
+    result = compare(small, chosen, tmp_path / "c", seeds=[0], overrides=SHARED)
+    assert result["allocations"]["flat"]["rounds"] == [2]
+    rounds = (tmp_path / "c" / "flat-seed0" / "rounds.jsonl").read_text().splitlines()
+    assert [json.loads(line)["round"] for line in rounds] == [0, 1, 2]
+
+
+def test_variants_are_the_product_of_what_varies() -> None:
+    made = variants(["flat", "none"], {"model.train_encoder": ["true", "false"], "federated.local.epochs": ["1", "3"]})
+    assert len(made) == 8
+    assert made[1] == Variant(
+        "flat, train_encoder = true, epochs = 3",
+        ("privacy.allocation=flat", "model.train_encoder=true", "federated.local.epochs=3"),
+    )
+    assert made[4].overrides[0] == "privacy.mechanism=none"
+    assert [variant.name for variant in variants([], {"seed": ["0", "1"]})] == ["seed = 0", "seed = 1"]
+
+
+@pytest.mark.parametrize(
+    ("allocations", "said"),
+    [(["flatt", "dim"], "did you mean 'flat'"), (["flat"], "at least two"), ([], "at least two")],
+)
+def test_what_cannot_be_compared(allocations: list[str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        variants(allocations, {})
+
+
+def test_an_unknown_reference_is_named(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="did you mean 'flat'"):
+        compare(small, variants(["flat", "dim"], {}), tmp_path / "c", seeds=[0], reference="flt")
+    assert not (tmp_path / "c").exists()
