@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sordino import __version__
-from sordino.cli import config, data, evaluate, list_, plan, privacy, run
+from sordino.cli import compare, config, data, evaluate, init, list_, plan, privacy, report, run, transcribe
 
 __all__ = ["app"]
 
@@ -40,10 +40,14 @@ def _options(
     """Both options act before any command: `main` looks for the first, the second has its own callback."""
 
 
+app.command("init")(init.init)
 app.command("run")(run.run)
+app.command("compare")(compare.compare)
 app.command("plan")(plan.plan)
 app.command("evaluate")(evaluate.evaluate)
+app.command("transcribe")(transcribe.transcribe)
 app.command("privacy")(privacy.privacy)
+app.command("report")(report.report)
 app.command("list")(list_.list_methods)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
