@@ -25,7 +25,7 @@ from sordino._check import did_you_mean
 from sordino._registry import Registry
 from sordino.errors import ConfigError
 
-__all__ = ["Choice", "build", "dump", "load", "option", "parse_overrides", "to_toml"]
+__all__ = ["Choice", "FolderOrName", "build", "dump", "load", "option", "parse_overrides", "to_toml"]
 
 O = TypeVar("O")  # noqa: E741
 
@@ -35,6 +35,17 @@ class Choice:
     """Marks a field as a member of a family: ``Annotated[Allocation, Choice(ALLOCATIONS)]``."""
 
     registry: Registry[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FolderOrName:
+    """Marks a text that is a path if there is such a folder, and otherwise a name: ``Annotated[str, FolderOrName()]``.
+
+    Attributes:
+        reserved: names that never mean a folder.
+    """
+
+    reserved: tuple[str, ...] = ()
 
 
 class _FileText(str):
@@ -211,6 +222,9 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
     if origin is typing.Annotated:
         inner, *marks = get_args(hint)
         choice = next((mark for mark in marks if isinstance(mark, Choice)), None)
+        place = next((mark for mark in marks if isinstance(mark, FolderOrName)), None)
+        if place is not None:
+            return _folder_or_name(_convert(inner, value, at), value, place.reserved)
         return _choose(choice.registry, value, at) if choice else _convert(inner, value, at)
     if origin in (Union, types.UnionType):
         return _convert_union(get_args(hint), value, at)
@@ -236,6 +250,14 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
     if expected is not Any and (not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool)):
         raise ConfigError(f"{at} = {value!r}: expected {_describe(hint)}; correct its type.")
     return str(value) if isinstance(value, _FileText) else value
+
+
+def _folder_or_name(text: str, value: str, reserved: tuple[str, ...]) -> str:
+    if text in reserved:
+        return text
+    path = Path(text).expanduser()
+    folder = value.folder / path if isinstance(value, _FileText) else path.absolute()
+    return str(folder) if folder.is_dir() else text
 
 
 def _convert_union(members: tuple[Any, ...], value: Any, at: str) -> Any:

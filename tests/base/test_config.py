@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sordino._check import positive
 from sordino._registry import Registry
-from sordino.config import Choice, build, dump, load, option, to_toml
+from sordino.config import Choice, FolderOrName, build, dump, load, option, to_toml
 from sordino.errors import ConfigError
 
 
@@ -58,6 +58,7 @@ class Experiment:
     betas: tuple[float, float] = option("Adam's.", (0.9, 0.999))
     stages: tuple[Privacy, ...] = option("Stages.", ())
     words: Mapping[str, int] = option("Counts.", factory=dict)
+    model: Annotated[str, FolderOrName(reserved=("pocket",))] | None = option("Model.", None)
     window: int | str = option("Seconds, or auto.", "auto")
     privacy: Privacy = option("Guarantee.", factory=Privacy)
     derived: int = field(default=7, init=False)
@@ -97,6 +98,18 @@ class TestLoading:
         monkeypatch.setenv("PLACE", "/elsewhere")
         assert build(Experiment, load(child)).out == Path("/elsewhere/runs")
         assert type(build(Experiment, load(child)).corpus) is str
+
+    def test_a_name_is_a_folder_if_there_is_such_a_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = write(tmp_path, "a.toml", "corpus = 'a'\nmodel = 'openai/whisper-tiny.en'\n")
+        monkeypatch.chdir("/")
+        assert build(Experiment, load(file)).model == "openai/whisper-tiny.en"
+        (tmp_path / "openai" / "whisper-tiny.en").mkdir(parents=True)
+        assert build(Experiment, load(file)).model == str(tmp_path / "openai" / "whisper-tiny.en")
+        (tmp_path / "pocket").mkdir()
+        pocket = write(tmp_path, "b.toml", "corpus = 'a'\nmodel = 'pocket'\n")
+        assert build(Experiment, load(pocket)).model == "pocket", "a reserved name is no folder"
 
     def test_a_circle_is_named(self, tmp_path: Path) -> None:
         write(tmp_path, "a.toml", "extends = 'b.toml'")

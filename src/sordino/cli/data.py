@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sordino.data import Division, ManifestReport, Prepared, Utterance
 
-__all__ = ["app", "show_left_out"]
+__all__ = ["app", "show_left_out", "summary"]
 
 _SHOWN = 3
 _BAR = 30
@@ -74,11 +74,7 @@ def prepare(
         print_json(_report(prepared, division, out, files))
         return
     console = stdout()
-    _say(
-        console,
-        f"{len(prepared.utterances)} utterances, {prepared.hours:.2f} h, {len(prepared.speakers)} speakers: "
-        f"{_some(sorted(prepared.speakers))}",
-    )
+    _say(console, summary(prepared))
     if division is not None:
         _say(console, f"{len(division.train)} to train on, {len(division.test)} to test on: {division.test_is}.")
     show_left_out(console, prepared)
@@ -107,6 +103,14 @@ def _report(prepared: Prepared, division: Division | None, out: Path, files: Any
         "clipped": prepared.clipped,
         "left_out": {kind: len(items) for kind, items in prepared.kinds.items()},
     }
+
+
+def summary(prepared: Prepared) -> str:
+    """How much there is, and who the first speakers are: whether they are people shows at a glance."""
+    return (
+        f"{len(prepared.utterances)} utterances, {prepared.hours:.2f} h, {len(prepared.speakers)} speakers: "
+        f"{_some(sorted(prepared.speakers))}"
+    )
 
 
 def show_left_out(console: Console, prepared: Prepared) -> None:

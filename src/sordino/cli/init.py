@@ -61,7 +61,9 @@ def init(
     from sordino.experiments.starting import Start, start_experiment
     from sordino.models import ModelOptions
 
-    options = ModelOptions(base=_place(model), encoder=_place(models["encoder"]), decoder=_place(models["decoder"]))
+    options = ModelOptions(
+        base=_place(models["base"]), encoder=_place(models["encoder"]), decoder=_place(models["decoder"])
+    )
     started = start_experiment(folder, Start(model=options, **given), watch=lambda items: tracked(items, "recordings"))
     if as_json:
         print_json(_result(started))
@@ -106,7 +108,9 @@ def _ask(given: dict[str, Any], models: dict[str, Any]) -> None:
 
 def _place(name: str | None) -> str | None:
     """A folder by its absolute path, so that the experiment runs from anywhere; a hub id as it is."""
-    return str(Path(name).expanduser().absolute()) if name and Path(name).expanduser().is_dir() else name
+    if name is None or name == "pocket" or not Path(name).expanduser().is_dir():
+        return name
+    return str(Path(name).expanduser().absolute())
 
 
 def _result(started: Started) -> dict[str, Any]:
@@ -124,14 +128,14 @@ def _result(started: Started) -> dict[str, Any]:
 
 
 def _show(console: Console, started: Started) -> None:
-    from sordino.cli.data import show_left_out
+    from sordino.cli.data import show_left_out, summary
 
     def say(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False)
 
     if started.prepared is not None:
         prepared = started.prepared
-        say(f"{len(prepared.utterances)} utterances, {prepared.hours:.2f} h, {len(prepared.speakers)} speakers")
+        say(summary(prepared))
         show_left_out(console, prepared)
     for note in started.notes:
         say(f"- {note}")

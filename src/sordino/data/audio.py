@@ -80,7 +80,7 @@ def audio_duration(path: Path) -> float:
 
 def _open(path: Path) -> soundfile.SoundFile:
     if not path.is_file():
-        raise DataError(f"{path} does not exist or is no file; correct the path or leave the line out.")
+        raise DataError(f"{path} does not exist or is no file; correct the path or leave it out.")
     if path.stat().st_size == 0:
         raise DataError(f"{path} is an empty file; record or copy it again, or leave it out.")
     try:

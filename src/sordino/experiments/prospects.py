@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.planning import plan_report
 
 __all__ = ["WORKABLE_NOISE", "Prospects", "prospects_of"]
 
@@ -15,7 +17,7 @@ WORKABLE_NOISE: Final = 1.91
 _BEARABLE: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prospects:
     """How the noise compares with what is to be learnt.
 
@@ -28,11 +30,14 @@ class Prospects:
         noise: the ratio above.
         population: the number of clients there are.
         population_needed: about how many it would take for `WORKABLE_NOISE`, at the same cohort rate and rounds.
+        epsilon_workable: what the clients there are could be guaranteed with `WORKABLE_NOISE`; None where there is no
+            bound.
     """
 
     noise: float
     population: int
     population_needed: int
+    epsilon_workable: float | None
 
     @property
     def good(self) -> bool:
@@ -48,16 +53,26 @@ class Prospects:
         )
         if self.good:
             return f"{measured} That leaves room to learn."
+        offer = "none at all" if self.epsilon_workable is None else f"epsilon {self.epsilon_workable:.3g}"
         return (
-            f"{measured} Expect it to drown what {self.population} speakers can teach: for a guarantee this strong it would "
-            f"take about {self.population_needed:,} speakers. A higher epsilon or fewer trained parameters "
-            "(model.train_encoder = false) help a little."
+            f"{measured} Expect it to drown what {self.population} speakers can teach: a guarantee this strong takes about "
+            f"{self.population_needed:,} speakers, and with as little noise as in the default job these could only be "
+            f"promised {offer}. Training fewer parameters (model.train_encoder = false) helps a little."
         )
 
 
-def prospects_of(report: Mapping[str, Any]) -> Prospects:
-    """The prospects of an experiment, from its `plan_report`."""
-    noise = report["noise_multiplier"] * math.sqrt(sum(report["parameters"].values())) / report["expected_cohort"]
+def prospects_of(options: FederatedExperiment) -> Prospects:
+    """The prospects of a private experiment that declares its population."""
+    report = plan_report(options)
+    root = math.sqrt(sum(report["parameters"].values()))
+    noise = report["noise_multiplier"] * root / report["expected_cohort"]
     needed = report["population"] * max(1.0, noise / WORKABLE_NOISE)
     step = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-    return Prospects(noise, report["population"], math.ceil(needed / step) * step)
+    workable = replace(options.privacy, noise_multiplier=WORKABLE_NOISE * report["expected_cohort"] / root)
+    epsilon = plan_report(replace(options, privacy=workable))["epsilon"]
+    return Prospects(
+        noise=noise,
+        population=report["population"],
+        population_needed=math.ceil(needed / step) * step,
+        epsilon_workable=min((value for name in ("pld", "rdp") if (value := epsilon[name]) is not None), default=None),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from sordino.data import Utterance
 from sordino.errors import DataError
@@ -79,10 +79,7 @@ def window_for(model: ModelOptions, utterances: Sequence[Utterance]) -> float:
         DataError: not a single clip fits into what the model can hear.
     """
     recipe = Recipe.of(model)
-    encoder = empty_encoder(
-        recipe.encoder, window_s=recipe.window_s, stack=1 if recipe.window_s is None else recipe.connector.stack
-    )
-    most_s: float = encoder.config.max_source_positions / POSITIONS_PER_S
+    most_s = recipe.window_s or _full_window_s(recipe.encoder)
     lengths = sorted(utterance.duration_s for utterance in utterances)
     if lengths[0] > most_s:
         raise DataError(
@@ -93,3 +90,9 @@ def window_for(model: ModelOptions, utterances: Sequence[Utterance]) -> float:
         return most_s
     wanted = math.ceil(lengths[math.ceil(_WIDE_ENOUGH * len(lengths)) - 1])
     return min(float(wanted), most_s)
+
+
+def _full_window_s(encoder: str) -> float:
+    """Seconds that an encoder has positions for."""
+    config: Any = empty_encoder(encoder, window_s=None, stack=1).config
+    return float(config.max_source_positions / POSITIONS_PER_S)

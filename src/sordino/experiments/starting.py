@@ -93,6 +93,7 @@ def start_experiment(folder: Path, start: Start, *, watch: Callable[[Iterable[An
         raise ConfigError(f"{folder} exists and is not an empty folder; name another one, nothing is ever overwritten.")
     place = folder.absolute()
     draft = place.with_name(f".{place.name}.{os.getpid()}.draft")  # beside it, so that relative paths stay right
+    made = [parent for parent in draft.parents if not parent.exists()]
     draft.mkdir(parents=True)
     try:
         started = _fill(draft, folder, start, watch)
@@ -101,6 +102,9 @@ def start_experiment(folder: Path, start: Start, *, watch: Callable[[Iterable[An
             item.rename(folder / item.name)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+        for parent in made:  # a mistake leaves nothing behind, not even the way to where it would have been
+            if not any(parent.iterdir()):
+                parent.rmdir()
     return started
 
 
@@ -120,8 +124,14 @@ def _fill(draft: Path, folder: Path, start: Start, watch: Callable[[Iterable[Any
         "decoder": start.model.decoder,
     }
     (draft / _FILE).write_text(render(values), encoding="utf-8")
-    report = plan_report(load_experiment(draft / _FILE))
-    return Started(file=folder / _FILE, prepared=prepared, notes=notes, report=report, prospects=prospects_of(report))
+    options = load_experiment(draft / _FILE)
+    return Started(
+        file=folder / _FILE,
+        prepared=prepared,
+        notes=notes,
+        report=plan_report(options),
+        prospects=prospects_of(options),
+    )
 
 
 def _for_voices(start: Start) -> tuple[dict[str, Any], tuple[str, ...]]:
