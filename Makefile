@@ -28,7 +28,7 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[synthetic,dev]'
+	$(PIP) --editable '.[synthetic,track,dev]'
 	touch $@
 
 clean:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sordino import __version__
-from sordino.cli import compare, config, data, evaluate, init, list_, plan, privacy, report, run, transcribe
+from sordino.cli import compare, config, data, evaluate, init, list_, plan, privacy, report, run, track, transcribe
 
 __all__ = ["app"]
 
@@ -48,6 +48,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("transcribe")(transcribe.transcribe)
 app.command("privacy")(privacy.privacy)
 app.command("report")(report.report)
+app.command("track")(track.track)
 app.command("list")(list_.list_methods)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,31 @@ class Statement:
     def epsilon(self) -> dict[str, float | str | None]:
         """The figures for the protected unit."""
         return self.by_unit[self.terms.unit]
+
+    @property
+    def events(self) -> list[Event]:
+        """What was charged, as often as it was."""
+        return [Event.from_json(event) for event, times in self.releases for _ in range(times)]
+
+    @staticmethod
+    def from_json(table: Mapping[str, Any]) -> Statement:
+        """The statement that `to_json` wrote; raises KeyError, TypeError or PrivacyError on anything else."""
+        terms = Terms(
+            unit=table["unit"],
+            population=table["population"],
+            clients_per_speaker=table["clients_per_speaker"],
+            delta=table["epsilon"]["delta"],
+            budget=table["budget"],
+            seeded=table["seeded"],
+            caveats=tuple(table["caveats"]),
+        )
+        return Statement(
+            terms=terms,
+            rounds=table["rounds"],
+            by_unit=table["epsilon"]["by_unit"],
+            releases=tuple((release["event"], release["times"]) for release in table["releases"]),
+            words=table["words"],
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The content of ``privacy.json``; an infinite epsilon is null."""

@@ -28,7 +28,8 @@ class GroupRate:
         words: reference words of its clips.
         clips: how many they are.
         before: rate of the untouched model; None if it was not kept, like ``after``.
-        interval: 95 % bounds of ``after``; None where nothing can be drawn anew.
+        interval: 95 % bounds of ``after``; None where drawing anew changes nothing, as when there is a single clip or no
+            error at all.
     """
 
     name: str
@@ -95,4 +96,5 @@ def _rate(units: Mapping[str, Errors]) -> float | None:
 def _interval(units: Mapping[str, Errors], seeds: Seeds) -> tuple[float, float] | None:
     if not any(errors.words for errors in units.values()):
         return None
-    return speaker_interval(units, seeds=seeds, resamples=_RESAMPLES).bounds
+    bounds = speaker_interval(units, seeds=seeds, resamples=_RESAMPLES).bounds
+    return None if bounds is None or bounds[0] == bounds[1] else bounds

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sordino.privacy import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
 from sordino.privacy.accounting import advantage
-from sordino.privacy.statement import MEANINGFUL
+from sordino.privacy.statement import MEANINGFUL, Statement
 from sordino.reporting.runs import Run
 
 __all__ = ["Guarantee", "Parameter", "best_guess", "guarantee_of"]
@@ -40,12 +40,11 @@ class Guarantee:
         unit: whom it protects.
         delta: probability with which the bound may fail.
         words: the statement of `sordino.privacy`.
-        guess: the highest fraction of right guesses of an attacker who starts at one half, by the whole accounting; where
-            that has no figure, what epsilon and delta alone imply.
-        implied: what the pair (epsilon, delta) alone implies.
+        certainty: how sure an attacker who starts at 50:50 may become, by epsilon and delta alone; None without epsilon.
+        average: how often such an attacker is right on average over all outcomes, by the whole accounting; None where that
+            has no figure, and above `MEANINGFUL`: a low average only says then that few are drawn, not that they are safe.
         replaces: whether neighbouring runs have another unit in place of one, rather than one more or less.
-        exact: whether ``guess`` comes from the whole accounting.
-        guesses: for some epsilons and for this run's, rising, what the pair (epsilon, delta) alone implies.
+        certainties: the same as ``certainty`` for some epsilons and for this run's, rising.
         by_unit: for each unit the figures of both accountants, or the reasons why there are none.
         parameters: everything that went into it.
         caveats: releases that no epsilon covers.
@@ -57,11 +56,10 @@ class Guarantee:
     unit: str
     delta: float
     words: str
-    guess: float | None
-    implied: float | None
+    certainty: float | None
+    average: float | None
     replaces: bool
-    exact: bool
-    guesses: tuple[tuple[float, float], ...]
+    certainties: tuple[tuple[float, float], ...]
     by_unit: tuple[tuple[str, str, str], ...]
     parameters: tuple[Parameter, ...]
     caveats: tuple[str, ...]
@@ -76,6 +74,8 @@ def best_guess(epsilon: float, delta: float) -> float:
 
         (e^epsilon + delta) / (e^epsilon + 1)
 
+    Without delta this is also how sure the attacker can be after the outcome that gives most away.
+
     Source: Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy".
     """
     shrunk = math.exp(-epsilon)
@@ -87,54 +87,44 @@ def guarantee_of(run: Run) -> Guarantee | None:
     statement = run.statement
     if statement is None:
         return None
-    unit, delta = str(statement["unit"]), float(statement["epsilon"]["delta"])
+    unit, delta = statement.terms.unit, statement.terms.delta
     epsilon = None if run.epsilon is None else math.ceil(run.epsilon * 100) / 100
-    told_apart = None if epsilon is None else advantage(_events(statement), multiplicity=_multiplicity(statement))
-    implied = None if epsilon is None else best_guess(epsilon, delta)
     sound = epsilon is not None and epsilon <= MEANINGFUL
     return Guarantee(
         verdict=_verdict(statement, epsilon),
-        sound=sound and not statement["seeded"],
+        sound=sound and not statement.terms.seeded,
         epsilon=epsilon,
         unit=unit,
         delta=delta,
-        words=str(statement["words"]),
-        guess=implied if told_apart is None else (1 + told_apart) / 2,
-        implied=implied,
-        replaces=any(event.adjacency == "replace-one" for event in _events(statement)),
-        exact=told_apart is not None,
-        guesses=() if epsilon is None else _guesses(epsilon, delta),
+        words=statement.words,
+        certainty=None if epsilon is None else best_guess(epsilon, delta),
+        average=_average(statement) if sound else None,
+        replaces=any(event.adjacency == "replace-one" for event in statement.events),
+        certainties=() if epsilon is None else _certainties(epsilon, delta),
         by_unit=tuple(
-            (name, _figure(figures, "pld"), _figure(figures, "rdp"))
-            for name, figures in statement["epsilon"]["by_unit"].items()
+            (name, _figure(figures, "pld"), _figure(figures, "rdp")) for name, figures in statement.by_unit.items()
         ),
         parameters=tuple(_parameters(run, statement)),
-        caveats=tuple(statement["caveats"]),
+        caveats=statement.terms.caveats,
     )
 
 
-def _events(statement: Mapping[str, Any]) -> list[Event]:
-    """All that was charged, one event a charge."""
-    return [
-        Event.from_json(release["event"]) for release in statement["releases"] for _ in range(int(release["times"]))
-    ]
+def _average(statement: Statement) -> float | None:
+    told_apart = advantage(statement.events, multiplicity=statement.terms.multiplicity)
+    return None if told_apart is None else (1 + told_apart) / 2
 
 
-def _multiplicity(statement: Mapping[str, Any]) -> int:
-    return int(statement["clients_per_speaker"]) if statement["unit"] == "speaker" else 1
-
-
-def _guesses(epsilon: float, delta: float) -> tuple[tuple[float, float], ...]:
+def _certainties(epsilon: float, delta: float) -> tuple[tuple[float, float], ...]:
     others = (value for value in _FOR_COMPARISON if abs(value - epsilon) > 0.1 * epsilon)
     return tuple((value, best_guess(value, delta)) for value in sorted([*others, epsilon]))
 
 
-def _verdict(statement: Mapping[str, Any], epsilon: float | None) -> str:
+def _verdict(statement: Statement, epsilon: float | None) -> str:
     if epsilon is None:
         return "No privacy guarantee"
     if epsilon > MEANINGFUL:
         return "A guarantee in name only"
-    return "Simulated: the noise can be repeated" if statement["seeded"] else "Differential privacy"
+    return "Simulated: the noise can be repeated" if statement.terms.seeded else "Differential privacy"
 
 
 def _figure(figures: Mapping[str, Any], accountant: str) -> str:
@@ -142,37 +132,37 @@ def _figure(figures: Mapping[str, Any], accountant: str) -> str:
     return f"{value:.4g}" if value is not None else f"none: {figures.get(f'{accountant}_reason', 'not given')}"
 
 
-def _parameters(run: Run, statement: Mapping[str, Any]) -> list[Parameter]:
-    unit, of_speaker = statement["unit"], statement["clients_per_speaker"]
+def _parameters(run: Run, statement: Statement) -> list[Parameter]:
+    terms, of_speaker = statement.terms, statement.terms.clients_per_speaker
     rows = [
         Parameter(
             "Protected unit",
-            str(unit),
+            terms.unit,
             "Whose whole contribution is hidden, not only single recordings."
-            if unit == "speaker"
+            if terms.unit == "speaker"
             else f"One client's contribution is hidden; a speaker may own {of_speaker} of them."
             if of_speaker > 1
             else "One client's whole contribution is hidden.",
         ),
-        Parameter("Population K", f"{statement['population']:,} clients", "The declared number of clients; public."),
+        Parameter("Population K", f"{terms.population:,} clients", "The declared number of clients; public."),
         Parameter(
             "Clients a speaker", str(of_speaker), "The most clients that one speaker owns; they are charged together."
         ),
     ]
-    for release in statement["releases"]:
-        rows += _release(Event.from_json(release["event"]), int(release["times"]))
+    for event, times in statement.releases:
+        rows += _release(Event.from_json(event), times)
     rows += [
-        Parameter("Delta", f"{statement['epsilon']['delta']:g}", "Probability with which the bound may fail."),
+        Parameter("Delta", f"{terms.delta:g}", "Probability with which the bound may fail."),
         Parameter(
             "Budget",
-            "none" if statement["budget"] is None else f"epsilon {statement['budget']:g}",
+            "none" if terms.budget is None else f"epsilon {terms.budget:,.10g}",
             "No round is run that would exceed it.",
         ),
         Parameter(
             "Randomness",
-            "from the seed" if statement["seeded"] else "fresh, cryptographic",
+            "from the seed" if terms.seeded else "fresh, cryptographic",
             "Whoever knows the seed can take the noise away again: a simulation."
-            if statement["seeded"]
+            if terms.seeded
             else "Noise and cohorts are drawn by a generator that the operating system keys; nobody can repeat them.",
         ),
     ]

@@ -84,8 +84,8 @@ class RunView:
     @property
     def noise_multiplier(self) -> float | None:
         """Z of all releases, if they have one and share it."""
-        releases = [] if self.run.statement is None else self.run.statement["releases"]
-        multipliers = {release["event"].get("noise_multiplier") for release in releases}
+        releases = () if self.run.statement is None else self.run.statement.releases
+        multipliers = {event.get("noise_multiplier") for event, _ in releases}
         return multipliers.pop() if len(multipliers) == 1 else None
 
     @cached_property

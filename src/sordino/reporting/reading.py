@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sordino.errors import DataError
+from sordino.errors import DataError, PrivacyError
 from sordino.evaluation import Sample
+from sordino.privacy.statement import Statement, statement_of_run
 from sordino.records import RunFolder
 from sordino.reporting.runs import Block, Rate, Result, Round, Run, Telemetry
 
@@ -71,7 +72,7 @@ def _reading(path: Path) -> Iterator[None]:
     """Turns what a damaged file raises into one sentence."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, PrivacyError) as error:
         raise DataError(
             f"{path} is not as sordino wrote it ({type(error).__name__}: {error}); restore it from a copy, or make the run "
             "again."
@@ -86,12 +87,12 @@ def _json(path: Path) -> Mapping[str, Any] | None:
         return table
 
 
-def _statement(folder: RunFolder) -> Mapping[str, Any] | None:
-    if folder.privacy.is_file() or not folder.ledger.is_file():
-        return _json(folder.privacy)
-    from sordino.privacy import statement_of_run
-
-    return statement_of_run(folder.path).to_json()
+def _statement(folder: RunFolder) -> Statement | None:
+    table = _json(folder.privacy)
+    if table is not None:
+        with _reading(folder.privacy):
+            return Statement.from_json(table)
+    return statement_of_run(folder.path) if folder.ledger.is_file() else None
 
 
 def _rounds(folder: RunFolder) -> Sequence[Round]:

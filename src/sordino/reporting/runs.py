@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sordino.evaluation import Sample, WerReport, score
+from sordino.privacy.statement import Statement
 from sordino.seeds import Seeds
 
 __all__ = ["Block", "Rate", "Result", "Round", "Run", "Telemetry"]
@@ -115,7 +116,7 @@ class Run:
     config: Mapping[str, Any]
     config_text: str
     rounds: Sequence[Round]
-    statement: Mapping[str, Any] | None
+    statement: Statement | None
     result: Result | None
     before: Sequence[Sample]
     after: Sequence[Sample]
@@ -172,9 +173,9 @@ class Run:
     @cached_property
     def epsilon(self) -> float | None:
         """The least proven epsilon for the protected unit; None without one."""
-        figures = (self.statement or {}).get("epsilon") or {}
-        proven = [figures[name] for name in ("pld", "rdp") if figures.get(name) is not None]
-        return min(proven, default=None)
+        figures = {} if self.statement is None else self.statement.epsilon
+        proven = (figures.get(name) for name in ("pld", "rdp"))
+        return min((value for value in proven if isinstance(value, float)), default=None)
 
     @cached_property
     def report_before(self) -> WerReport | None:

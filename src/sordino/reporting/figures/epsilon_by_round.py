@@ -55,7 +55,7 @@ def epsilon_by_round(runs: Sequence[Run]) -> Plate | None:
 
 def _budget(run: Run, spent: float) -> float | None:
     """The budget, unless it is so far off that the curve would lie on the floor."""
-    budget: float | None = (run.statement or {}).get("budget")
+    budget = None if run.statement is None else run.statement.terms.budget
     return budget if budget is not None and budget <= 3 * spent else None
 
 
@@ -83,9 +83,9 @@ def _mark_meaningful(axes: Axes) -> None:
 
 
 def _caption(runs: Sequence[Run]) -> str:
-    statements = [run.statement for run in runs if run.statement is not None]
-    units = " or ".join(dict.fromkeys(str(statement["unit"]) for statement in statements))
-    deltas = " or ".join(dict.fromkeys(f"{statement['epsilon']['delta']:g}" for statement in statements))
+    terms = [run.statement.terms for run in runs if run.statement is not None]
+    units = " or ".join(dict.fromkeys(one.unit for one in terms))
+    deltas = " or ".join(dict.fromkeys(f"{one.delta:g}" for one in terms))
     return (
         f"Epsilon guaranteed to each {units or 'unit'} after each round{f', at delta {deltas}' if deltas else ''}, "
         "composed over all rounds so far. Every round adds to it; lower is more private."

@@ -80,7 +80,7 @@ def _mark_unproven(axes: Axes, at: float) -> None:
 
 def _caption(runs: Sequence[Run]) -> str:
     whose = " and ".join(dict.fromkeys(run.test_is for run in runs if run.test_is))
-    units = " or ".join(dict.fromkeys(str(run.statement["unit"]) for run in runs if run.statement is not None))
+    units = " or ".join(dict.fromkeys(run.statement.terms.unit for run in runs if run.statement is not None))
     return (
         f"Word error rate after adapting{f', on {whose}' if whose else ''}, against the epsilon that is guaranteed to each "
         f"{units}. Bars: 95 % bootstrap intervals over speakers. In the shaded part nobody is protected; runs without any "

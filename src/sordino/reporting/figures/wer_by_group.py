@@ -65,9 +65,9 @@ def _draw(axes: Axes, row: int, group: GroupRate, *, small: bool) -> None:
             axes.plot([100 * group.before, 100 * group.after], [row, row], color=GREY, linewidth=0.7)
         axes.plot(
             100 * group.before, row, marker="o", markersize=size, markeredgecolor=GREY, markerfacecolor="white",
-            markeredgewidth=0.5 if small else 0.9,
+            markeredgewidth=0.5 if small else 0.9, clip_on=False, zorder=3,
         )  # fmt: skip
-    axes.plot(100 * group.after, row, marker="o", markersize=size, color=colour, zorder=4)
+    axes.plot(100 * group.after, row, marker="o", markersize=size, color=colour, zorder=4, clip_on=False)
 
 
 def _legend(axes: Axes, *, before: bool) -> None:
@@ -85,5 +85,5 @@ def _caption(groups: Sequence[GroupRate], kind: str, resampled: str) -> str:
     before = "Hollow: before adapting; filled: after. " if any(group.before is not None for group in groups) else ""
     return (
         f"Word error rate of each {kind}, the lowest at the top. {before}Bars: 95 % bootstrap intervals over "
-        f"{resampled}, for the model after adapting; none where there is only one."
+        f"{resampled}, for the model after adapting; none where they would all be the same."
     )

@@ -31,11 +31,11 @@ def wer_by_round(runs: Sequence[Run]) -> Plate | None:
             _draw(axes, run, index, offset=step * (index - (len(shown) - 1) / 2), crowded=len(shown) > 2)
         axes.set_xlabel("federated round")
         axes.set_ylabel("word error rate (%)")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(visible=False, axis="x")
         if len(shown) > 1:
-            axes.legend(loc="upper right")
+            figure.legend(loc="outside upper left", ncols=2, columnspacing=1.0)
     return Plate(name="wer-by-round", title="Word error rate by round", caption=_caption(shown), figure=figure)
 
 
