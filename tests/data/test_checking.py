@@ -60,7 +60,21 @@ def test_every_kind_of_problem_is_found_in_one_pass(tmp_path: Path) -> None:
     assert report.speakers == {"s1": 9, "s2": 1}
     assert report.languages == {"en": 1, "": 9}
     assert report.longest_s == 3.0
+    assert report.median_s == 0.5
+    assert report.durations == [7, 2, 0, 1, 0, 0, 0, 0]
+    assert report.sample_rates == {16_000: 8}
+    assert report.clips_per_speaker == {"min": 1, "median": 5, "max": 9}
     assert report.hours == pytest.approx((6 * 0.5 + 3.0 + 0.3 + 1.0 + 0.7) / 3600)
+
+
+def test_overdriven_recordings_are_reported(tmp_path: Path) -> None:
+    loud = np.clip(2 * np.sin(np.arange(16_000) / 10), -1, 1)
+    takes = {"loud": loud, "fine": loud / 2, "touching": np.r_[1.0, -1.0, loud[2:] / 3]}
+    for name, samples in takes.items():
+        soundfile.write(tmp_path / f"{name}.wav", samples, 16_000)
+    lines = [{"audio_filepath": f"{name}.wav", "duration": 1.0, "text": "a", "speaker": "s"} for name in takes]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [(p.line, p.kind) for p in check_manifest(tmp_path / "m.jsonl").problems] == [(1, "clipped")]
 
 
 def test_an_empty_manifest_is_a_problem_and_an_absent_one_an_error(tmp_path: Path) -> None:

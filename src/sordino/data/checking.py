@@ -98,12 +98,12 @@ def check_manifest(
         path=path,
         utterances=len(utterances),
         hours=sum(utterance.duration_s for utterance in utterances) / 3600,
-        speakers=Counter(utterance.speaker for utterance in utterances),
-        languages=Counter(utterance.language for utterance in utterances),
+        speakers=dict(Counter(utterance.speaker for utterance in utterances)),
+        languages=dict(Counter(utterance.language for utterance in utterances)),
         durations=_histogram(utterances),
         median_s=statistics.median(utterance.duration_s for utterance in utterances) if utterances else 0.0,
         longest_s=max((utterance.duration_s for utterance in utterances), default=0.0),
-        sample_rates=memory.rates,
+        sample_rates=dict(memory.rates),
         problems=tuple(problems),
     )
 

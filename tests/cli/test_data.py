@@ -1,0 +1,94 @@
+"""Recordings from a folder to a manifest and a summary of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+from calling import sordino, spawn
+
+
+def tone(path: Path, pitch: int, *, gain: float = 0.1) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    soundfile.write(path, np.clip(gain * np.sin(np.arange(16_000) * pitch / 500), -1, 1), 16_000)
+    path.with_suffix(".txt").write_text(f"tone {pitch}")
+
+
+def test_a_folder_becomes_two_manifests_that_check_well(data_root: Path, tmp_path: Path) -> None:
+    out = tmp_path / "my study"
+    done = sordino("data", "prepare", "folder", data_root / "nemo", out, "--test-speakers", "2")
+    assert "424 utterances, 0.29 h, 9 speakers: s1, s2" in done.stdout
+    assert "to test on: held-out speakers" in done.stdout
+    assert f"sordino data check {out / 'train.jsonl'}" in done.stdout
+    checked = sordino("data", "check", out / "train.jsonl").stdout
+    for text in ("speakers      7", "pl 336", "16000 Hz 336", "2 to 5 s", "no problem found"):
+        assert text in checked
+    report = json.loads(sordino("data", "check", out / "test.jsonl", "--window", "2", "--json", check=2).stdout)
+    assert report["utterances"] == 88
+    assert report["clips_per_speaker"] == {"min": 40, "median": 44, "max": 48}
+    assert report["kinds"]["long"] == len(report["problems"])
+    assert sum(report["durations"]) == 88
+    assert report["sample_rates"] == {"16000": 88}
+
+
+def test_what_is_left_out_is_said_and_written(tmp_path: Path) -> None:
+    for pitch in range(5):
+        tone(tmp_path / "in" / "Ann" / f"{pitch}.wav", pitch + 1)
+        shutil.copy(tmp_path / "in" / "Ann" / "0.wav", tmp_path / "in" / "Ann" / f"copy {pitch}.wav")
+        (tmp_path / "in" / "Ann" / f"copy {pitch}.txt").write_text("tone 0")
+    tone(tmp_path / "in" / "Bo" / "loud.wav", 9, gain=5)
+    done = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out", "--set", "language=en")
+    assert "6 utterances" in done.stdout
+    assert "left out 5 (duplicate):" in done.stdout
+    assert "and 2 more" in done.stdout
+    assert "kept 1 overdriven" in done.stdout
+    lines = [json.loads(line) for line in (tmp_path / "out" / "left_out.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == ["duplicate"] * 5
+    checked = sordino("data", "check", tmp_path / "out" / "manifest.jsonl", check=2)
+    assert "1 clipped:" in checked.stdout
+    again = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out", check=2)
+    assert "already; name another folder" in again.stderr
+
+
+def test_only_the_first_problems_of_each_kind_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "m.jsonl").write_text("nonsense\n" * 8)
+    done = sordino("data", "check", tmp_path / "m.jsonl", check=2)
+    assert "8 json:" in done.stdout
+    assert done.stdout.count("  line ") == 3
+    assert "and 5 more; --json lists them all" in done.stdout
+    assert len(json.loads(sordino("data", "check", tmp_path / "m.jsonl", "--json", check=2).stdout)["problems"]) == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["foldr", "in", "out"], "did you mean 'folder'"),
+        (["folder", "absent", "out"], "absent is not there"),
+        (["folder", "in", "out", "--set", "langauge=en"], "did you mean 'language'"),
+        (["folder", "in", "out", "--set", "language"], "expected key=value"),
+        (["folder", "in", "out", "--set", "speaker_level=0"], "speaker_level"),
+        (["folder", "in", "out", "--test-speakers", "1", "--test-fraction", "0.5"], "both given"),
+        (["folder", "in", "out", "--test-speakers", "1"], "1 test speakers of 1"),
+        (["folder", "in", "out", "--test-fraction", "1.5"], "--test-fraction"),
+        (["folder", "in", "in/Ann/1.wav"], "is a file"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake(arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tone(tmp_path / "in" / "Ann" / "1.wav", 1)
+    monkeypatch.chdir(tmp_path)
+    done = sordino("data", "prepare", *arguments, check=2)
+    assert done.stderr.startswith("error: ")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_verb_shows_an_example_and_layouts_are_listed() -> None:
+    for verb in (["data", "prepare"], ["data", "check"], ["init"], ["transcribe"]):
+        assert "Example" in spawn(*verb, "--help").stdout
+    assert {"folder", "fsdd", "librispeech"} <= set(json.loads(sordino("list", "--json").stdout)["data prepare"])
