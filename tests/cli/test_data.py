@@ -63,6 +63,25 @@ def test_only_the_first_problems_of_each_kind_are_shown(tmp_path: Path) -> None:
     assert len(json.loads(sordino("data", "check", tmp_path / "m.jsonl", "--json", check=2).stdout)["problems"]) == 8
 
 
+def test_a_layout_of_ones_own(tmp_path: Path) -> None:
+    tone(tmp_path / "in" / "Ann_1.wav", 1)
+    (tmp_path / "ours.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from sordino.data import SOURCES, TO_END, Source, Utterance\n"
+        "@SOURCES.register('by-name')\n"
+        "@dataclass(frozen=True)\n"
+        "class ByName(Source):\n"
+        "    '''The speaker is the part of the name before the underscore.'''\n"
+        "    def read(self, folder):\n"
+        "        for file in sorted(folder.glob('*.wav')):\n"
+        "            speaker, text = file.stem.split('_')\n"
+        "            yield Utterance(audio=file, text=text, speaker=speaker, duration_s=TO_END)\n"
+    )
+    spawn("data", "prepare", "by-name", "in", "out", "--plugin", "ours", cwd=tmp_path)
+    line = json.loads((tmp_path / "out" / "manifest.jsonl").read_text())
+    assert line == {"audio_filepath": "../in/Ann_1.wav", "duration": 1.0, "text": "1", "speaker": "Ann"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

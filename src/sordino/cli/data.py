@@ -48,6 +48,9 @@ def prepare(
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Option of the layout, e.g. --set language=en."),
     ] = None,
+    plugins: Annotated[
+        list[str] | None, typer.Option("--plugin", help="Module that registers layouts of its own.")
+    ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Make a manifest of recordings; whatever cannot be used is named and counted.
@@ -56,11 +59,13 @@ def prepare(
     sordino data prepare librispeech LibriSpeech/dev-clean prepared/
     """
     from sordino._check import fraction
+    from sordino._registry import load_plugins
     from sordino.cli.tracking import tracked
     from sordino.config import build, parse_overrides
     from sordino.data import SOURCES, prepare, require_unwritten, write_prepared
     from sordino.errors import ConfigError
 
+    load_plugins(plugins or [])
     reader = build(SOURCES.get(kind), parse_overrides(settings or []))
     if test_speakers is not None and test_fraction is not None:
         raise ConfigError("--test-speakers and --test-fraction were both given; give one of them.")

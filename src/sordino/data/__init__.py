@@ -19,7 +19,7 @@ from sordino.data.pauses import split_at_pauses
 from sordino.data.prepared import require_unwritten, write_prepared
 from sordino.data.preparing import Prepared, prepare
 from sordino.data.recordings import recordings_in
-from sordino.data.source import SOURCES, LeftOut, Source
+from sordino.data.source import SOURCES, TO_END, LeftOut, Source
 from sordino.data.synthetic import Voice, federated_voices, held_out_voices, pretraining_voices, synthesise
 from sordino.data.utterance import Utterance
 
@@ -33,6 +33,7 @@ __all__ = [
     "PARTITIONS",
     "SAMPLE_RATE_HZ",
     "SOURCES",
+    "TO_END",
     "ByAttribute",
     "BySession",
     "BySpeaker",

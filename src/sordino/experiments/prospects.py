@@ -53,7 +53,7 @@ class Prospects:
         )
         if self.good:
             return f"{measured} That leaves room to learn."
-        offer = "none at all" if self.epsilon_workable is None else f"epsilon {self.epsilon_workable:.3g}"
+        offer = "nothing" if self.epsilon_workable is None else f"epsilon {self.epsilon_workable:,.0f}"
         return (
             f"{measured} Expect it to drown what {self.population} speakers can teach: a guarantee this strong takes about "
             f"{self.population_needed:,} speakers, and with as little noise as in the default job these could only be "
