@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from sordino._check import at_least, fraction, positive
-from sordino.config import Choice, option
+from sordino.config import Choice, FolderOrName, option
 from sordino.errors import ConfigError
 from sordino.models.connectors import CONNECTORS, Connector
 
@@ -55,11 +55,15 @@ class ModelOptions:
         ConfigError: base and parts together, one of the two parts alone, or what a base brings given for it.
     """
 
-    base: str | None = option(
+    base: Annotated[str, FolderOrName(reserved=("pocket",))] | None = option(
         '"pocket" (shipped, 1.3 M parameters) or the folder of a speech-LLM saved by sordino', None
     )
-    encoder: str | None = option("hub id or folder of a Whisper-type model, whose encoder is used", None)
-    decoder: str | None = option("hub id or folder of a Llama-type causal language model with its tokenizer", None)
+    encoder: Annotated[str, FolderOrName()] | None = option(
+        "hub id or folder of a Whisper-type model, whose encoder is used", None
+    )
+    decoder: Annotated[str, FolderOrName()] | None = option(
+        "hub id or folder of a Llama-type causal language model with its tokenizer", None
+    )
     connector: Annotated[Connector, Choice(CONNECTORS)] | None = option(
         "what joins encoder and decoder; linear with 4 stacked frames if not given", None
     )
