@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import Any
 
 from sordino.errors import ConfigError
 from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.outlook import by_alpha, by_population, by_sampler, noise_for_targets
 from sordino.models import model_shapes
-from sordino.privacy import Plan, PrivacyPlan, make_plan, make_statement, make_terms
+from sordino.privacy import Plan, PrivacyPlan, Terms, make_plan, make_statement, make_terms
 
 __all__ = ["CHANNEL_CAVEAT", "plan_report"]
 
@@ -18,8 +20,12 @@ CHANNEL_CAVEAT = (
 )
 
 
-def plan_report(options: FederatedExperiment) -> dict[str, Any]:
+def plan_report(options: FederatedExperiment, *, outlook: bool = False) -> dict[str, Any]:
     """What ``sordino plan --json`` prints.
+
+    Args:
+        options: the experiment.
+        outlook: also say what other alphas, samplers, targets and populations would give, which takes seconds.
 
     Raises:
         ConfigError: the population is not declared; it cannot be counted without reading data.
@@ -41,9 +47,11 @@ def plan_report(options: FederatedExperiment) -> dict[str, Any]:
         rounds=options.federated.rounds,
         terms=terms,
     )
-    guarantee = make_statement(terms, [plan.event()] * options.federated.rounds)
+    rounds = options.federated.rounds
+    guarantee = make_statement(terms, [plan.event()] * rounds)
     return {
         "parameters": {name: layout.components.get(name, 0) for name in ("encoder", "connector", "decoder")},
+        "tensors": dict(Counter(slot.component for slot in layout.slots)),
         "clip_norms": _clip_norms(plan),
         "z_eff": _effective(plan),
         "noise_multiplier": plan.noise_multiplier if isinstance(plan, PrivacyPlan) else 0.0,
@@ -51,8 +59,18 @@ def plan_report(options: FederatedExperiment) -> dict[str, Any]:
         "unit": terms.unit,
         "population": terms.population,
         "expected_cohort": plan.expected_cohort,
-        "rounds": options.federated.rounds,
+        "rounds": rounds,
         "statement": guarantee.words,
+        "outlook": _outlook(plan, terms, rounds) if outlook and isinstance(plan, PrivacyPlan) else None,
+    }
+
+
+def _outlook(plan: PrivacyPlan, terms: Terms, rounds: int) -> dict[str, Any]:
+    return {
+        "by_alpha": by_alpha(plan),
+        "by_sampler": by_sampler(plan, terms, rounds=rounds),
+        "noise_for_epsilon": noise_for_targets(plan, terms, rounds=rounds),
+        "by_population": by_population(plan, terms, rounds=rounds),
     }
 
 

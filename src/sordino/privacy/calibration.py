@@ -7,13 +7,14 @@ from collections.abc import Callable
 
 from sordino._check import at_least, positive
 from sordino.errors import PrivacyError
-from sordino.privacy.accounting import guaranteed
+from sordino.privacy.accounting import Accountant, epsilon, guaranteed
 from sordino.privacy.events import Event
 
 __all__ = ["affordable_rounds", "noise_multiplier_for"]
 
 _MOST_NOISE = 1e4
 _LEAST_NOISE = 1e-2
+_FAR = 50.0  # stands for an infinite excess, which no root finder takes
 
 
 def noise_multiplier_for(
@@ -34,31 +35,50 @@ def noise_multiplier_for(
     positive("privacy.epsilon", target)
     at_least("federated.rounds", rounds, 1)
 
-    def holds(z: float) -> bool:
-        figure = guaranteed([event(z)] * rounds, delta=delta, multiplicity=multiplicity)
-        return figure.value is not None and figure.value <= target
+    def excess(log_z: float, accountant: Accountant | None = None) -> float:
+        """How far epsilon lies above the target, in logarithms; it falls as the noise grows."""
+        events = [event(math.exp(log_z))] * rounds
+        if accountant is None:
+            figure = guaranteed(events, delta=delta, multiplicity=multiplicity)
+        else:
+            figure = epsilon(events, delta=delta, multiplicity=multiplicity, accountant=accountant)
+        value = math.inf if figure.value is None else figure.value
+        return min(math.log(max(value, 1e-12) / target), _FAR)
 
-    high = 1.0
-    while not holds(high):
-        high *= 2
-        if high > _MOST_NOISE:
-            raise PrivacyError(
-                f"privacy.epsilon = {target}: not reached with noise multiplier {_MOST_NOISE:.0f} over {rounds} "
-                "rounds; raise epsilon or delta, or lower the cohort rate or the number of rounds."
-            )
-    low = high / 2
-    while low > _LEAST_NOISE and holds(low):
-        low, high = low / 2, low
-    return _bisect(holds, low, high, tolerance=2e-4)
+    # Renyi's figure is quick and close, so that the slower one is asked for only near the answer.
+    quick = epsilon([event(1.0)] * rounds, delta=delta, multiplicity=multiplicity, accountant="rdp").value is not None
+    start = _root(lambda log_z: excess(log_z, "rdp"), 0.0, step=math.log(2)) if quick else 0.0
+    exact = _root(excess, start, step=0.1 if quick else math.log(2)) if start is not None else None
+    if exact is None:
+        raise PrivacyError(
+            f"privacy.epsilon = {target}: not reached with noise multiplier {_MOST_NOISE:.0f} over {rounds} "
+            "rounds; raise epsilon or delta, or lower the cohort rate or the number of rounds."
+        )
+    z = math.ceil(math.exp(exact) * 1e4) / 1e4
+    while excess(math.log(z)) > 0:
+        z *= 1 + 1e-4
+    return z
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float, *, tolerance: float) -> float:
-    """The smallest z that ``holds``, from above, with four digits after the point where those still hold."""
-    while high / low > 1 + tolerance:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    rounded = math.ceil(high * 1e4) / 1e4
-    return rounded if holds(rounded) else high
+def _root(excess: Callable[[float], float], start: float, *, step: float) -> float | None:
+    """Where a falling function is zero, from above to 1e-5; None if that lies beyond the most noise.
+
+    Above it, the end is the least noise at which the function was found not to be positive.
+    """
+    from scipy.optimize import brentq
+
+    low = high = start
+    if excess(start) > 0:
+        while excess(high) > 0:
+            if high > math.log(_MOST_NOISE):
+                return None
+            low, high, step = high, high + step, 2 * step
+    else:
+        while excess(low) <= 0:
+            if low < math.log(_LEAST_NOISE):
+                return low
+            low, high, step = low - step, low, 2 * step
+    return float(brentq(excess, low, high, xtol=1e-5))
 
 
 def affordable_rounds(
