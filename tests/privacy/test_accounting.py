@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from sordino.errors import ConfigError
 from sordino.privacy import Epsilon, FixedSizeGaussian, PlainRelease, PoissonGaussian, epsilon, guaranteed
+from sordino.privacy.accounting import advantage
 
 REFERENCE = json.loads((Path(__file__).parent / "reference.json").read_text())
 DELTA = 1e-5
@@ -210,3 +211,22 @@ def test_events_refuse_impossible_rounds(kind: type, options: dict[str, float], 
     with pytest.raises(ConfigError) as caught:
         kind(**options)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize(("z", "rounds"), [(0.5, 1), (1.0, 1), (1.0, 9), (4.0, 25)])
+def test_the_advantage_of_gaussians_is_their_total_variation(z: float, rounds: int) -> None:
+    exact = 2 * norm.cdf(math.sqrt(rounds) / (2 * z)) - 1
+    assert exact <= advantage([poisson(z, 1.0)] * rounds) == pytest.approx(exact, abs=2e-3)
+
+
+def test_the_advantage_is_at_most_the_chance_of_taking_part() -> None:
+    found = advantage([poisson(0.1, 0.05)] * 4)
+    assert found == pytest.approx(1 - 0.95**4, abs=2e-3)
+    assert advantage([poisson(0.1, 0.05)] * 4, multiplicity=2) == pytest.approx(1 - 0.95**8, abs=2e-3)
+
+
+def test_advantages_at_the_ends() -> None:
+    assert advantage([]) == 0.0
+    assert advantage([PlainRelease(what="all")]) == 1.0
+    assert advantage([poisson(0.0, 0.5)]) == 1.0
+    assert advantage([FixedSizeGaussian(noise_multiplier=1.0, size=3, population=9)]) is None

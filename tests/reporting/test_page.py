@@ -100,15 +100,27 @@ def test_a_run_that_has_only_begun(copied: Callable[[str], Path], tmp_path: Path
 
 
 def test_error_rates_of_training_speakers_are_not_shown(data_root: Path, tmp_path: Path) -> None:
+    for split, take in (("train", "00"), ("test", "01")):
+        lines = [
+            {
+                "audio_filepath": f"{data_root}/fsdd/{speaker}/{digit}_{take}.flac",
+                "text": word,
+                "speaker": speaker,
+                "duration": 0.3,
+            }
+            for digit, word in enumerate(("zero", "one"))
+            for speaker in ("s1", "s2")
+        ]
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     file = tmp_path / "digits.toml"
     file.write_text(
-        f"""
+        """
         [data]
-        corpus = {{ method = "fsdd", path = "{data_root / "fsdd"}", train_strings = 2, test_strings = 1 }}
+        corpus = { method = "manifest", train = "train.jsonl", test = "test.jsonl" }
         [federated]
         rounds = 1
-        cohort = {{ method = "poisson", rate = 0.1 }}
-        local = {{ epochs = 1, lr = 1e-3, batch_size = 8 }}
+        cohort = { method = "poisson", rate = 0.5 }
+        local = { epochs = 1, lr = 1e-3, batch_size = 8 }
         [privacy]
         noise_multiplier = 1.0
         [simulation]
@@ -184,7 +196,7 @@ def test_an_unfinished_run_beside_a_finished_one(runs: dict[str, Path], unfinish
 def test_the_same_records_give_the_same_bytes(runs: dict[str, Path], tmp_path: Path) -> None:
     written = []
     for name in ("first", "second"):
-        files = write_report([runs["sound"]], tmp_path / name / "report.html", figures=tmp_path / name)
+        files = write_report([runs["private"]], tmp_path / name / "report.html", figures=tmp_path / name)
         assert {file.suffix for file in files} == {".svg", ".pdf"}
         written.append([path.read_bytes() for path in [tmp_path / name / "report.html", *files]])
     assert written[0] == written[1]

@@ -35,11 +35,11 @@ def norms_by_round(run: Run) -> Plate | None:
         for bound in sorted(bounds):
             axes.axhline(bound, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"clip norm {bound:g}")
         axes.set_xlabel("federated round")
-        axes.set_ylabel("norm of a client's update")
+        axes.set_ylabel("update norm")
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(visible=False, axis="x")
-        figure.legend(loc="outside upper right", ncols=4, columnspacing=1.0)
+        figure.legend(loc="outside upper right", ncols=4, handlelength=1.8, handletextpad=0.4, columnspacing=0.8)
     clipped = " An update beyond the dashed clip norm is scaled down to it." if bounds else ""
     return Plate(
         name="norms-by-round",
