@@ -26,6 +26,16 @@ def data_root() -> Path:
     return root
 
 
+@pytest.fixture(scope="session")
+def weights_root() -> Path:
+    """Folder of pretrained models, which `.ci/run` makes; what they need can be gone one day, so absence is a skip."""
+    root = Path(os.environ.get("SORDINO_WEIGHTS", "/nowhere"))
+    for name in ("whisper-tiny.en", "smollm2-135m"):
+        if not (root / name / "config.json").is_file():
+            pytest.skip(f"no pretrained {name}; set SORDINO_WEIGHTS to the folder that holds it")
+    return root
+
+
 SMALL = """
 [data.corpus]
 method = "synthetic-voices"

@@ -9,13 +9,15 @@ from sordino.models.frame_stack import FrameStack
 
 def parameters(method: str, *, stack: int, frame_width: int, token_width: int) -> int:
     with torch.device("meta"):
-        connector = FrameStack(CONNECTORS.get(method)(stack=stack), frame_width=frame_width, token_width=token_width)
+        connector = FrameStack.new(
+            CONNECTORS.get(method)(stack=stack), frame_width=frame_width, token_width=token_width
+        )
     return sum(tensor.numel() for tensor in connector.parameters())
 
 
 @pytest.mark.parametrize("method", CONNECTORS.names())
 def test_contract(method: str) -> None:
-    connector = FrameStack(CONNECTORS.get(method)(stack=3), frame_width=4, token_width=5)
+    connector = FrameStack.new(CONNECTORS.get(method)(stack=3), frame_width=4, token_width=5)
     frames = torch.randn(2, 6, 4)
     tokens = connector(frames)
     assert tokens.shape == (2, 2, 5)
@@ -26,7 +28,7 @@ def test_contract(method: str) -> None:
 
 
 def test_neighbouring_frames_stand_side_by_side() -> None:
-    connector = FrameStack(CONNECTORS.get("linear")(stack=2), frame_width=2, token_width=4)
+    connector = FrameStack.new(CONNECTORS.get("linear")(stack=2), frame_width=2, token_width=4)
     torch.nn.init.eye_(connector.projection.weight)
     torch.nn.init.zeros_(connector.projection.bias)
     assert connector(torch.tensor([[[1.0, 2], [3, 4]]])).tolist() == [[[1, 2, 3, 4]]]

@@ -50,6 +50,7 @@ def test_connectors_are_found_by_name() -> None:
         ({"decoder": "d"}, "model.encoder is missing"),
         ({"window_s": 2.0}, "remove model.window_s"),
         ({"prompt": "x"}, "remove model.prompt"),
+        ({"chat": True}, "remove model.chat"),
         ({"connector": "linear"}, "remove model.connector"),
         ({"encoder": "e", "decoder": "d", "window_s": 0}, "model.window_s"),
         ({"encoder": "e", "decoder": "d", "connector": "linaer"}, "did you mean 'linear'"),

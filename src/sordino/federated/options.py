@@ -22,6 +22,10 @@ class LocalOptions:
     lr: float = option("Peak learning rate of AdamW.", 3e-3)
     encoder_lr_multiplier: float = option("Factor on the learning rate of the encoder's adapters.", 1.0)
     batch_size: int = option("Utterances a step.", 16)
+    micro_batch_size: int = option(
+        "Utterances computed at once, their gradients added up to those of the step: changes memory and time only. 0: all.",
+        0,
+    )
     weight_decay: float = option("AdamW's weight decay.", 0.0)
     gradient_clip: float = option("L2 norm that a step's gradient is scaled down to.", 1.0)
 
@@ -30,6 +34,7 @@ class LocalOptions:
         positive("federated.local.lr", self.lr)
         at_least("federated.local.encoder_lr_multiplier", self.encoder_lr_multiplier, 0)
         at_least("federated.local.batch_size", self.batch_size, 1)
+        at_least("federated.local.micro_batch_size", self.micro_batch_size, 0)
         at_least("federated.local.weight_decay", self.weight_decay, 0)
         positive("federated.local.gradient_clip", self.gradient_clip)
 

@@ -58,14 +58,24 @@ class SpeechLearner:
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
             flat.zero_gradient()
-            loss = self.model.loss(self.features.features(batch), [utterance.text for utterance in batch])
-            loss.backward()
+            losses += self._backward(batch)
             scale = self.options.gradient_clip / max(float(flat.gradient.norm()), 1e-12)
             if scale < 1:
                 flat.gradient.mul_(scale)
             optimizer.step()
-            losses += float(loss.detach())
-        return LocalResult(Update(flat.values - start.to(flat.values.device)), losses / len(batches))
+        return LocalResult(Update((flat.values - start.to(flat.values.device)).cpu()), losses / len(batches))
+
+    def _backward(self, batch: Sequence[Utterance]) -> float:
+        """Adds the gradient of the batch's mean loss a token, computed a few utterances at a time; returns that mean."""
+        size = self.options.micro_batch_size or len(batch)
+        tokens = sum(self.model.tokens.count(utterance.text) for utterance in batch)
+        total = 0.0
+        for first in range(0, len(batch), size):
+            part = batch[first : first + size]
+            loss = self.model.loss(self.features.features(part), [u.text for u in part], tokens=tokens)
+            loss.backward()
+            total += float(loss.detach())
+        return total
 
     def _optimizer(self) -> torch.optim.AdamW:
         groups = [

@@ -11,6 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from sordino.errors import ConfigError
+from sordino.models.architectures import config_source
 from sordino.models.checkpoints import read_config, reading, require_complete
 
 __all__ = ["IGNORED", "Tokens", "empty_decoder", "load_decoder"]
@@ -26,7 +27,7 @@ def empty_decoder(source: str) -> PreTrainedModel:
     """The decoder without weights, on the meta device; reads the config only. Raises what `load_decoder` raises."""
     from transformers import AutoModelForCausalLM
 
-    config = read_config(_WHAT, source)
+    config = read_config(_WHAT, config_source(source))
     with torch.device("meta"):
         model = reading(_WHAT, source, lambda: AutoModelForCausalLM.from_config(config))
     return _llama_type(source, model)
@@ -89,6 +90,10 @@ class Tokens:
     def _encode(self, text: str) -> tuple[int, ...]:
         ids = self.tokenizer.encode(text, add_special_tokens=False)
         return tuple(token for token in ids if token != self.end)
+
+    def count(self, text: str) -> int:
+        """Labels that a transcript gives: its tokens and the end."""
+        return len(self.encode(text)) + 1
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of ``ids``, which hold no end; special tokens are left out."""

@@ -10,9 +10,10 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from sordino.errors import ConfigError
+from sordino.models.architectures import config_source
 from sordino.models.checkpoints import read_config, reading, require_complete
 
-__all__ = ["POSITIONS_PER_S", "empty_encoder", "load_encoder", "positions"]
+__all__ = ["POSITIONS_PER_S", "cut_positions", "empty_encoder", "load_encoder", "positions"]
 
 POSITIONS_PER_S: Final = 50
 """Whisper's encoder gives one output vector for every 20 ms."""
@@ -68,7 +69,7 @@ def empty_encoder(source: str, *, window_s: float | None, stack: int) -> PreTrai
     """The encoder without weights, on the meta device; reads the config only. Raises what `load_encoder` raises."""
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
-    config = _whisper_config(source)
+    config = _whisper_config(config_source(source))
     count = positions(window_s, stack=stack, available=config.max_source_positions)
     with torch.device("meta"):
         encoder: PreTrainedModel = WhisperEncoder(_windowed(config, count))
@@ -102,10 +103,11 @@ def load_encoder(source: str, *, window_s: float | None, stack: int, dtype: torc
     )
     require_complete(_WHAT, source, (name for name in info["missing_keys"] if alone or name.startswith("encoder.")))
     encoder: PreTrainedModel = model if alone else model.encoder
-    return _cut(encoder, count)
+    return cut_positions(encoder, count)
 
 
-def _cut(encoder: Any, count: int) -> PreTrainedModel:
+def cut_positions(encoder: Any, count: int) -> PreTrainedModel:
+    """The encoder with its position table, and so its window, cut to ``count`` rows, in place."""
     table = encoder.embed_positions
     if table.num_embeddings != count:
         shorter = nn.Embedding(count, table.embedding_dim, device="meta")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import torch
 from torch import nn
 
@@ -14,15 +16,20 @@ class FrameStack(nn.Module):
     """Joins ``stack`` frames into one vector and projects it to the decoder's width.
 
     Args:
-        connector: says how many frames are joined and what the projection is.
-        frame_width: width of the encoder's output.
-        token_width: width of the decoder's embeddings.
+        projection: from ``stack`` times the encoder's width to the width of the decoder's embeddings.
+        stack: how many frames are joined.
     """
 
-    def __init__(self, connector: Connector, *, frame_width: int, token_width: int) -> None:
+    def __init__(self, projection: nn.Module, *, stack: int) -> None:
         super().__init__()
-        self.stack = connector.stack
-        self.projection = connector.projection(inputs=connector.stack * frame_width, outputs=token_width)
+        self.stack = stack
+        self.projection = projection
+
+    @classmethod
+    def new(cls, connector: Connector, *, frame_width: int, token_width: int) -> Self:
+        """An untrained one, as ``connector`` describes it."""
+        projection = connector.projection(inputs=connector.stack * frame_width, outputs=token_width)
+        return cls(projection, stack=connector.stack)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Projects stacked frames.

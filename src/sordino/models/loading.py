@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -14,6 +15,7 @@ from sordino.models.adapters import add_lora, copy_tensors, load_adapter
 from sordino.models.checkpoints import without_progress_bars
 from sordino.models.connectors import Connector
 from sordino.models.decoders import Tokens, empty_decoder, load_decoder
+from sordino.models.devices import available_device
 from sordino.models.encoders import empty_encoder, load_encoder
 from sordino.models.flat import trainable
 from sordino.models.frame_stack import FrameStack
@@ -21,54 +23,57 @@ from sordino.models.options import ModelOptions
 from sordino.models.prompts import in_chat
 from sordino.models.recipe import BaseSettings, Recipe
 from sordino.models.speech_llm import SpeechLLM
+from sordino.models.voxtral import empty_voxtral, load_voxtral
 from sordino.records import RunFolder
 
 __all__ = ["load_model", "load_trained", "model_shapes", "save_base"]
 
+_Parts: TypeAlias = tuple[PreTrainedModel, FrameStack | Connector, PreTrainedModel]
+"""Encoder, a pretrained connector or the options of a new one, and decoder."""
 
-def load_model(options: ModelOptions, *, seed: int = 0, device: str | torch.device = "cpu") -> SpeechLLM:
+
+def load_model(options: ModelOptions, *, seed: int = 0) -> SpeechLLM:
     """Loads encoder and decoder, adds connector and adapters, and freezes the rest.
 
     Args:
         options: the ``[model]`` table.
         seed: of what starts at random (adapters' A, a new connector). All clients must start from the same one, or
             averaging them means nothing.
-        device: where the model runs.
 
     Raises:
-        ConfigError: a model that is not there or does not fit, an unknown target, a window that does not fit, or an
-            ``options.start`` that is no run of such a model.
+        ConfigError: a model that is not there or does not fit, an unknown target, a window that does not fit, a device
+            that is not there, or an ``options.start`` that is no run of such a model.
     """
+    device = available_device(options.device)
     recipe = Recipe.of(options)
-    dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[options.dtype]
-    encoder = load_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack, dtype=dtype)
-    decoder = load_decoder(recipe.decoder, dtype=dtype)
+    parts = _pretrained(recipe, {"float32": torch.float32, "bfloat16": torch.bfloat16}[options.dtype])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        connector = _connect(encoder, recipe.connector, decoder)
-        _adapt(encoder, connector, decoder, options)
+        encoder, connector, decoder = _completed(parts, options)
     if recipe.connector_weights is not None:
         copy_tensors(connector.state_dict(), recipe.connector_weights)
+    if options.gradient_checkpointing:
+        for part in (encoder, decoder):
+            part.gradient_checkpointing_enable({"use_reentrant": False})
     tokens = Tokens.load(recipe.decoder)
     prompt = in_chat(recipe.prompt, tokens.tokenizer) if options.chat else recipe.prompt
     model = SpeechLLM(encoder, connector, decoder, tokens=tokens, prompt=prompt)
     if options.start is not None:
         load_adapter(model, RunFolder.open(options.start).model)
-    return model.to(device) if torch.device(device) != torch.device("cpu") else model
+    return model if device.type == "cpu" else model.to(device)
 
 
-def load_trained(options: ModelOptions, folder: Path, *, device: str | torch.device = "cpu") -> SpeechLLM:
+def load_trained(options: ModelOptions, folder: Path) -> SpeechLLM:
     """Loads a model that a run has finished; where it started from need not be there any more.
 
     Args:
         options: the run's ``[model]`` table.
         folder: the run's ``model/``.
-        device: where the model runs.
 
     Raises:
         ConfigError: as `load_model`, or ``folder`` does not fit the options.
     """
-    model = load_model(replace(options, start=None), device=device)
+    model = load_model(replace(options, start=None))
     load_adapter(model, folder)
     return model
 
@@ -80,25 +85,41 @@ def model_shapes(options: ModelOptions) -> ParameterLayout:
         ConfigError: as `load_model`.
     """
     recipe = Recipe.of(options)
-    encoder = empty_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack)
-    decoder = empty_decoder(recipe.decoder)
+    parts = _empty(recipe)
     with torch.device("meta"):
-        connector = _connect(encoder, recipe.connector, decoder)
-        _adapt(encoder, connector, decoder, options)
-    parts = nn.ModuleDict({"encoder": encoder, "connector": connector, "decoder": decoder})
-    return ParameterLayout.from_shapes((name, component, tensor.shape) for name, component, tensor in trainable(parts))
+        encoder, connector, decoder = _completed(parts, options)
+    whole = nn.ModuleDict({"encoder": encoder, "connector": connector, "decoder": decoder})
+    return ParameterLayout.from_shapes((name, component, tensor.shape) for name, component, tensor in trainable(whole))
 
 
-def _connect(encoder: PreTrainedModel, connector: Connector, decoder: PreTrainedModel) -> FrameStack:
-    return FrameStack(connector, frame_width=encoder.config.d_model, token_width=decoder.config.hidden_size)
+def _pretrained(recipe: Recipe, dtype: torch.dtype) -> _Parts:
+    if recipe.connector is None:
+        return load_voxtral(recipe.encoder, window_s=recipe.window_s, dtype=dtype)
+    encoder = load_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack, dtype=dtype)
+    return encoder, recipe.connector, load_decoder(recipe.decoder, dtype=dtype)
 
 
-def _adapt(encoder: PreTrainedModel, connector: nn.Module, decoder: PreTrainedModel, options: ModelOptions) -> None:
+def _empty(recipe: Recipe) -> _Parts:
+    """The same without weights, on the meta device."""
+    if recipe.connector is None:
+        return empty_voxtral(recipe.encoder, window_s=recipe.window_s)
+    encoder = empty_encoder(recipe.encoder, window_s=recipe.window_s, stack=recipe.connector.stack)
+    return encoder, recipe.connector, empty_decoder(recipe.decoder)
+
+
+def _completed(parts: _Parts, options: ModelOptions) -> tuple[PreTrainedModel, FrameStack, PreTrainedModel]:
+    """The parts with a connector and with adapters, and everything else frozen."""
+    encoder, connector, decoder = parts
+    if isinstance(connector, Connector):
+        connector = FrameStack.new(
+            connector, frame_width=encoder.config.d_model, token_width=decoder.config.hidden_size
+        )
     lora = options.lora
     encoder_targets = lora.encoder_targets if options.train_encoder else ()
     add_lora(encoder, component="encoder", targets=encoder_targets, options=lora)
     connector.requires_grad_(options.train_connector)
     add_lora(decoder, component="decoder", targets=lora.decoder_targets, options=lora)
+    return encoder, connector, decoder
 
 
 def save_base(model: SpeechLLM, folder: Path, *, connector: Connector, dtype: torch.dtype = torch.float16) -> None:

@@ -49,14 +49,16 @@ class LoraOptions:
 class ModelOptions:
     """A speech-LLM: either a ready ``base``, or an ``encoder`` and a ``decoder`` joined by a new connector.
 
-    A base brings its own connector, window and prompt, because its weights only fit those.
+    A base brings its own connector, and unless it is a Voxtral also its window and prompt, because its weights only fit
+    those.
 
     Raises:
         ConfigError: base and parts together, one of the two parts alone, or what a base brings given for it.
     """
 
     base: Annotated[str, FolderOrName(reserved=("pocket",))] | None = option(
-        '"pocket" (shipped, 1.3 M parameters) or the folder of a speech-LLM saved by sordino', None
+        '"pocket" (shipped, 1.3 M parameters), the folder of a speech-LLM saved by sordino, or a Voxtral (hub id or folder)',
+        None,
     )
     encoder: Annotated[str, FolderOrName()] | None = option(
         "hub id or folder of a Whisper-type model, whose encoder is used", None
@@ -83,6 +85,11 @@ class ModelOptions:
     dtype: Literal["float32", "bfloat16"] = option(
         "number format of the frozen weights; what is trained is float32", "float32"
     )
+    device: str = option("where the model runs: cpu, cuda, cuda:1, or auto for a GPU if there is one", "cpu")
+    gradient_checkpointing: bool = option(
+        "compute activations again in the backward pass instead of keeping them: less memory, more time",
+        False,  # noqa: FBT003
+    )
 
     def __post_init__(self) -> None:
         parts = (self.encoder, self.decoder)
@@ -96,13 +103,17 @@ class ModelOptions:
         if self.base is None and None in parts:
             missing = "encoder" if self.encoder is None else "decoder"
             raise ConfigError(f"model.{missing} is missing; name it too, or name a ready model as model.base.")
-        if self.base is not None:
-            for key in ("connector", "window_s", "prompt"):
-                if getattr(self, key) is not None:
-                    raise ConfigError(
-                        f"model.{key} = {getattr(self, key)!r}: base {self.base!r} brings its own; remove model.{key}."
-                    )
-            if self.chat:
-                raise ConfigError(f"model.chat = true: base {self.base!r} brings its own prompt; remove model.chat.")
+        if self.base == "pocket":
+            self.leave_to_base()
+        elif self.base is not None:
+            self.leave_to_base("connector")
         if self.window_s is not None:
             positive("model.window_s", self.window_s)
+
+    def leave_to_base(self, *keys: str) -> None:
+        """Raises ConfigError if one of ``keys`` is set, or of all that a base saved by sordino brings itself."""
+        for key in keys or ("connector", "window_s", "prompt", "chat"):
+            if getattr(self, key) not in (None, False):
+                raise ConfigError(
+                    f"model.{key} = {getattr(self, key)!r}: base {self.base!r} brings its own; remove model.{key}."
+                )

@@ -51,7 +51,7 @@ def untrained(*, seed: int) -> SpeechLLM:
         torch.manual_seed(seed)
         encoder = WhisperEncoder(_encoder_config())
         decoder = LlamaForCausalLM(_decoder_config(len(tokens.tokenizer), end=tokens.end))
-        connector = FrameStack(CONNECTOR, frame_width=_WIDTH, token_width=_WIDTH)
+        connector = FrameStack.new(CONNECTOR, frame_width=_WIDTH, token_width=_WIDTH)
     return SpeechLLM(encoder, connector, decoder, tokens=tokens, prompt=PROMPT)
 
 

@@ -20,6 +20,7 @@ from sordino.models import pocket
 from sordino.models.connectors import CONNECTORS, Connector
 from sordino.models.connectors.linear import Linear
 from sordino.models.options import ModelOptions
+from sordino.models.voxtral import require_voxtral
 
 __all__ = ["DEFAULT_PROMPT", "BaseSettings", "Recipe"]
 
@@ -46,11 +47,6 @@ class BaseSettings:
         path = folder / _SETTINGS
         try:
             table: Any = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise ConfigError(
-                f"model.base = {str(folder)!r}: expected a folder with {_SETTINGS}, found none; "
-                'name "pocket" or a folder made by sordino.models.save_base.'
-            ) from None
         except (OSError, ValueError) as error:
             raise ConfigError(f"{path} cannot be read ({error}); make the base folder again.") from None
         return build(cls, table, at=_SETTINGS)
@@ -66,31 +62,35 @@ class Recipe:
 
     Attributes:
         encoder: hub id or folder.
-        decoder: hub id or folder.
+        decoder: hub id or folder, also of the tokenizer.
+        connector: None for a Voxtral, which has its own and is both encoder and decoder.
         connector_weights: safetensors file, or None for a connector that starts from scratch.
         window_s: seconds, or None for the encoder's full window.
     """
 
     encoder: str
     decoder: str
-    connector: Connector
+    connector: Connector | None
     connector_weights: Path | None
     window_s: float | None
     prompt: str
 
     @classmethod
     def of(cls, options: ModelOptions) -> Recipe:
-        """The recipe that ``options`` describe; raises ConfigError when the base folder is none."""
-        if options.base is None:
+        """The recipe that ``options`` describe; raises ConfigError when the base is none."""
+        folder = pocket.FOLDER if options.base == "pocket" else Path(options.base or "").expanduser()
+        if options.base is None or not (folder / _SETTINGS).is_file():
+            if options.base is not None:
+                require_voxtral(options.base)
             return cls(
-                encoder=str(options.encoder),
-                decoder=str(options.decoder),
-                connector=options.connector or Linear(),
+                encoder=options.base or str(options.encoder),
+                decoder=options.base or str(options.decoder),
+                connector=None if options.base else options.connector or Linear(),
                 connector_weights=None,
                 window_s=options.window_s,
                 prompt=DEFAULT_PROMPT if options.prompt is None else options.prompt,
             )
-        folder = pocket.FOLDER if options.base == "pocket" else Path(options.base).expanduser()
+        options.leave_to_base()
         settings = BaseSettings.read(folder)
         return cls(
             encoder=str(folder / "encoder"),

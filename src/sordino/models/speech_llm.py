@@ -145,8 +145,13 @@ class SpeechLLM(nn.Module):
         losses = F.cross_entropy(scores.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
         return losses, (labels != IGNORED).sum(dim=1)
 
-    def loss(self, features: torch.Tensor, texts: Sequence[str]) -> torch.Tensor:
+    def loss(self, features: torch.Tensor, texts: Sequence[str], *, tokens: int | None = None) -> torch.Tensor:
         """Mean cross-entropy over all transcript tokens and one end a clip; audio and prompt are not predicted.
+
+        Args:
+            features: log-mels of some clips.
+            texts: their transcripts.
+            tokens: what to divide the sum by where the clips are part of a larger batch: the tokens of all of it.
 
         Shape:
             features: float32 [batch, num_mels, num_frames].
@@ -162,7 +167,7 @@ class SpeechLLM(nn.Module):
         if torch.is_grad_enabled():
             self.flat.attach()
         losses, counts = self.token_losses(features, texts)
-        return losses.sum() / counts.sum()
+        return losses.sum() / (counts.sum() if tokens is None else tokens)
 
     @torch.no_grad()
     def transcribe(self, features: torch.Tensor, *, max_tokens: int | None = None) -> list[Transcription]:
