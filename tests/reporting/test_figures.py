@@ -15,7 +15,7 @@ from sordino.reporting.figures import (
     Plate,
     clip_rates,
     epsilon_by_round,
-    norms_by_block,
+    norms_by_group,
     norms_by_round,
     training_loss,
     wer_against_epsilon,
@@ -34,7 +34,7 @@ def plates(runs: dict[str, Path]) -> list[Plate]:
         wer_by_round(three[:1]), wer_by_round(three), wer_against_epsilon(three), epsilon_by_round(three[:1]),
         epsilon_by_round(three), wer_by_group(by_speaker(weak), kind="speaker", resampled="clips"),
         wer_by_group(by_language(many(weak, 5)), kind="language", resampled="speakers"), clip_rates(weak),
-        norms_by_round(three[0]), norms_by_block(weak), training_loss(weak),
+        norms_by_round(three[0]), norms_by_group(weak), training_loss(weak),
     ]  # fmt: skip
     assert all(plate is not None for plate in drawn)
     return [plate for plate in drawn if plate is not None]
@@ -107,7 +107,7 @@ def test_records_without_anything_to_show_give_no_figure(runs: dict[str, Path]) 
     assert epsilon_by_round([none]) is None
     assert wer_by_group(by_speaker(bare), kind="speaker", resampled="clips") is None
     assert wer_against_epsilon([private]) is None
-    assert (training_loss(private), clip_rates(private), norms_by_round(private), norms_by_block(private)) == (
+    assert (training_loss(private), clip_rates(private), norms_by_round(private), norms_by_group(private)) == (
         None,
     ) * 4
 

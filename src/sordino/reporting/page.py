@@ -19,7 +19,7 @@ from sordino.reporting.figures import (
     Plate,
     clip_rates,
     epsilon_by_round,
-    norms_by_block,
+    norms_by_group,
     norms_by_round,
     training_loss,
     wer_against_epsilon,
@@ -118,7 +118,7 @@ class RunView:
 
     @cached_property
     def telemetry_plates(self) -> list[Plate]:
-        plates = (training_loss(self.run), norms_by_round(self.run), clip_rates(self.run), norms_by_block(self.run))
+        plates = (training_loss(self.run), norms_by_round(self.run), clip_rates(self.run), norms_by_group(self.run))
         return [plate for plate in plates if plate is not None]
 
     @property

@@ -13,7 +13,7 @@ from sordino.errors import DataError, PrivacyError
 from sordino.evaluation import Sample
 from sordino.privacy.statement import Statement, statement_of_run
 from sordino.records import RunFolder
-from sordino.reporting.runs import Block, Rate, Result, Round, Run, Telemetry
+from sordino.reporting.runs import Block, Group, Rate, Result, Round, Run, Telemetry
 
 __all__ = ["read_run", "read_runs"]
 
@@ -149,7 +149,18 @@ def _telemetry(table: Mapping[str, Any] | None) -> Telemetry | None:
         not_finite=int(table["not_finite"]),
         loss=float(table["loss"]),
         blocks=tuple(blocks),
+        groups=tuple(_group(group) for group in table.get("groups", [])),
         components={str(name): float(norm) for name, norm in table.get("components", {}).items()},
+    )
+
+
+def _group(table: Mapping[str, Any]) -> Group:
+    return Group(
+        name=str(table["name"]),
+        component=str(table["component"]),
+        size=int(table["size"]),
+        mean_norm=float(table["mean_norm"]),
+        noise_std=float(table["noise_std"]),
     )
 
 

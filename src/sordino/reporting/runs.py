@@ -6,6 +6,7 @@ construction: what was not recorded cannot be shown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from sordino.evaluation import Sample, WerReport, score
 from sordino.privacy.statement import Statement
 from sordino.seeds import Seeds
 
-__all__ = ["Block", "Rate", "Result", "Round", "Run", "Telemetry"]
+__all__ = ["Block", "Group", "Rate", "Result", "Round", "Run", "Telemetry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,35 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One tensor, layer or component in a round, whatever it was clipped together with.
+
+    Attributes:
+        component: part of the model it lies in.
+        size: number of parameters, p.
+        mean_norm: the clients' mean norm before clipping.
+        noise_std: standard deviation of the noise on each coordinate of the released mean; 0 without noise.
+    """
+
+    name: str
+    component: str
+    size: int
+    mean_norm: float
+    noise_std: float
+
+    @property
+    def noise_norm(self) -> float:
+        """Expected norm of the noise on this group of the released mean, ``noise_std sqrt(p)``."""
+        return self.noise_std * math.sqrt(self.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Telemetry:
     """What debug telemetry recorded of a round's clients.
 
     Attributes:
         blocks: what was clipped together.
+        groups: the same by tensor, layer or component, where it was recorded.
         components: mean norm of each part of the model's update before clipping, where it was recorded.
     """
 
@@ -57,6 +82,7 @@ class Telemetry:
     not_finite: int
     loss: float
     blocks: tuple[Block, ...]
+    groups: tuple[Group, ...]
     components: Mapping[str, float]
 
 

@@ -3,7 +3,7 @@
 from sordino.reporting.figures.clipping import clip_rates
 from sordino.reporting.figures.epsilon_by_round import epsilon_by_round
 from sordino.reporting.figures.loss import training_loss
-from sordino.reporting.figures.norms_by_block import norms_by_block
+from sordino.reporting.figures.norms_by_group import norms_by_group
 from sordino.reporting.figures.norms_by_round import norms_by_round
 from sordino.reporting.figures.plate import Plate
 from sordino.reporting.figures.wer_against_epsilon import wer_against_epsilon
@@ -14,7 +14,7 @@ __all__ = [
     "Plate",
     "clip_rates",
     "epsilon_by_round",
-    "norms_by_block",
+    "norms_by_group",
     "norms_by_round",
     "training_loss",
     "wer_against_epsilon",

@@ -17,7 +17,7 @@ def norms_by_round(run: Run) -> Plate | None:
     """Mean norms before clipping, by part of the model where it was recorded, else by block, and the clip norms.
 
     Returns:
-        None without debug telemetry, and where only many blocks were recorded, which `norms_by_block` shows.
+        None without debug telemetry, and where nothing but many blocks was recorded, which `norms_by_group` shows.
     """
     rounds = [(line.number, line.telemetry) for line in run.rounds if line.telemetry is not None]
     series = {number: _norms(telemetry) for number, telemetry in rounds}

@@ -1,4 +1,4 @@
-"""How large the clients' updates are, block by block, against what each block may weigh."""
+"""How large the clients' updates are, part by part, against what each part may weigh and how loud the noise on it is."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, log_scale, styled
-from sordino.reporting.runs import Block, Run
+from sordino.reporting.figures.style import COMPONENTS, GREY, INK, PALETTE, canvas, log_scale, styled
+from sordino.reporting.runs import Run, Telemetry
 
-__all__ = ["norms_by_block"]
+__all__ = ["norms_by_group"]
 
 _MOST_NAMED: Final = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    """A block's mean norm over the rounds, its smallest and largest, and its bound in the last round."""
+    """A part's mean norm over the rounds, its smallest and largest, and its bound and noise in the last round."""
 
     name: str
     component: str
@@ -30,15 +30,16 @@ class _Row:
     lowest: float
     highest: float
     clip_norm: float | None
+    noise: float | None
 
 
-def norms_by_block(run: Run) -> Plate | None:
-    """Norms of the clients' updates by block, sorted, with each block's clip norm.
+def norms_by_group(run: Run) -> Plate | None:
+    """Norms of the clients' updates by group, or by block where no groups were recorded, sorted.
 
     Returns:
-        None without debug telemetry, and for fewer than three blocks, which `norms_by_round` shows.
+        None without debug telemetry, and for fewer than three parts, which `norms_by_round` shows.
     """
-    rows = _rows([line.telemetry.blocks for line in run.rounds if line.telemetry is not None])
+    rows = _rows([line.telemetry for line in run.rounds if line.telemetry is not None])
     if len(rows) < 3:
         return None
     named = len(rows) <= _MOST_NAMED
@@ -52,39 +53,54 @@ def norms_by_block(run: Run) -> Plate | None:
         axes.set_yticks(range(len(rows)) if named else [], [_short(row.name) for row in rows] if named else [])
         axes.tick_params(axis="y", length=0)
         if not named:
-            axes.set_ylabel(f"{len(rows)} blocks, largest at the top")
+            axes.set_ylabel(f"{len(rows)} parts, largest at the top")
         axes.grid(visible=False, axis="y")
         _widen(axes, rows)
         log_scale(axes, "x")
         _legend(axes, rows)
     return Plate(
-        name="norms-by-block",
-        title="Update norms by block",
-        caption=(
-            f"Norm of the clients' updates before clipping, for each of the {len(rows)} blocks that are clipped together: "
-            "mean over clients and rounds, with the smallest and largest round as a bar. The upright mark is the block's "
-            "clip norm in the last round; an update beyond it is scaled down to it."
-        ),
+        name="norms-by-group",
+        title="Update norms by part",
+        caption=_caption(rows),
         figure=figure,
     )
 
 
-def _rows(rounds: Sequence[Sequence[Block]]) -> list[_Row]:
-    last = {block.name: block for block in rounds[-1]} if rounds else {}
-    rows = []
-    for name, block in last.items():
-        norms = [other.mean_norm for blocks in rounds for other in blocks if other.name == name]
-        mean = math.fsum(norms) / len(norms)
-        rows.append(
-            _Row(
-                name=name,
-                component=block.component,
-                mean=mean,
-                lowest=min(norms),
-                highest=max(norms),
-                clip_norm=block.clip_norm,
-            )
+def _caption(rows: Sequence[_Row]) -> str:
+    bound = " Upright mark: its clip norm in the last round; an update beyond it is scaled down."
+    noise = (
+        " Cross: norm of the noise on that part of the released mean, in the last round."
+    )
+    return (
+        f"Norm of the clients' updates before clipping, for each of {len(rows)} parts: mean over clients and rounds, with "
+        f"the smallest and largest round as a bar.{bound if any(row.clip_norm for row in rows) else ''}"
+        f"{noise if any(row.noise for row in rows) else ''}"
+    )
+
+
+def _rows(rounds: Sequence[Telemetry]) -> list[_Row]:
+    """The last round's groups with what all rounds say of them."""
+    if not rounds:
+        return []
+    norms: dict[str, list[float]] = {}
+    for telemetry in rounds:
+        for part in telemetry.groups or telemetry.blocks:
+            norms.setdefault(part.name, []).append(part.mean_norm)
+    last = rounds[-1]
+    bounds = {block.name: block.clip_norm for block in last.blocks}
+    noise = {group.name: group.noise_norm for group in last.groups}
+    rows = [
+        _Row(
+            name=part.name,
+            component=part.component if part.component in COMPONENTS else "mixed",
+            mean=math.fsum(norms[part.name]) / len(norms[part.name]),
+            lowest=min(norms[part.name]),
+            highest=max(norms[part.name]),
+            clip_norm=bounds.get(part.name),
+            noise=noise.get(part.name),
         )
+        for part in last.groups or last.blocks
+    ]
     return sorted(rows, key=lambda row: (-row.mean, row.name))
 
 
@@ -94,13 +110,15 @@ def _draw(axes: Axes, place: int, row: _Row, *, size: float) -> None:
         if row.lowest > 0:
             axes.plot([row.lowest, row.highest], [place, place], color=colour, alpha=0.35, linewidth=size / 2)
         axes.plot(row.mean, place, marker=marker, markersize=size, color=colour, zorder=3)
+    if row.noise:
+        axes.plot(row.noise, place, marker="x", markersize=0.9 * size, markeredgewidth=0.9, color=GREY, zorder=2)
     if row.clip_norm:
         axes.plot(row.clip_norm, place, marker="|", markersize=1.6 * size, markeredgewidth=1.1, color=INK)
 
 
 def _widen(axes: Axes, rows: Sequence[_Row]) -> None:
     """At least a decade, so that a single block does not fill the axis with its own little spread."""
-    norms = [norm for row in rows for norm in (row.lowest, row.highest, row.clip_norm) if norm]
+    norms = [norm for row in rows for norm in (row.lowest, row.highest, row.clip_norm, row.noise) if norm]
     low, high = min(norms, default=0.1) / 1.2, max(norms, default=1.0) * 1.2
     missing = max(1 - math.log10(high / low), 0)
     axes.set_xlim(low / 10 ** (missing / 2), high * 10 ** (missing / 2))
@@ -116,8 +134,15 @@ def _legend(axes: Axes, rows: Sequence[_Row]) -> None:
     ]
     if any(row.clip_norm for row in rows):
         handles.append(Line2D([], [], linestyle="", color=INK, marker="|", markersize=7, label="clip norm"))
+    if any(row.noise for row in rows):
+        handles.append(Line2D([], [], linestyle="", color=GREY, marker="x", label="noise"))
     axes.figure.legend(
-        handles=handles, loc="outside upper right", ncols=len(handles), handletextpad=0.2, columnspacing=0.9
+        handles=handles,
+        loc="outside upper right",
+        ncols=len(handles),
+        handletextpad=0.1,
+        columnspacing=0.6,
+        handlelength=1.2,
     )
 
 
