@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,7 +86,8 @@ def prepare(
     show_left_out(console, prepared)
     for name in files:
         _say(console, f"wrote {out / name}")
-    _say(console, f"look closer with: sordino data check {out / ('train.jsonl' if division else 'manifest.jsonl')}")
+    look_at = out / ("train.jsonl" if division else "manifest.jsonl")
+    _say(console, f"look closer with: sordino data check {shlex.quote(str(look_at))}")
 
 
 def _divided(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -142,9 +143,8 @@ def _show(console: Console, started: Started) -> None:
     say(f"- Planned: {started.report['statement']}")
     say(f"- {started.prospects.words}")
     say(f"wrote {started.file}; its comments explain every choice. Next:")
-    say(f"  sordino plan {started.file}")
-    say(f"  sordino run {started.file} --out {started.file.parent / 'run'}")
+    file, run = shlex.quote(str(started.file)), shlex.quote(str(started.file.parent / "run"))
+    say(f"  sordino plan {file}")
+    say(f"  sordino run {file} --out {run}")
     if not started.prospects.good:
-        say(
-            f"  sordino run {started.file} --set privacy.mechanism=none    # what could be learnt, without any guarantee"
-        )
+        say(f"  sordino run {file} --set privacy.mechanism=none    # what could be learnt, without any guarantee")

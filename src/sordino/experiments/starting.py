@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -91,7 +92,7 @@ def start_experiment(folder: Path, start: Start, *, watch: Callable[[Iterable[An
     folder = folder.expanduser()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; name another one, nothing is ever overwritten.")
-    place = folder.absolute()
+    place = folder.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}.draft")  # beside it, so that relative paths stay right
     made = [parent for parent in draft.parents if not parent.exists()]
     draft.mkdir(parents=True)
@@ -117,7 +118,7 @@ def _fill(draft: Path, folder: Path, start: Start, watch: Callable[[Iterable[Any
         manifest = draft / "manifest.jsonl"
     values, notes = _for_voices(start) if manifest is None else _for_recordings(manifest.expanduser(), start)
     values |= {
-        "file": str(folder / _FILE),
+        "file": shlex.quote(str(folder / _FILE)),
         "epsilon": start.epsilon,
         "base": start.model.base,
         "encoder": start.model.encoder,
