@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 from calling import sordino
 
+import sordino.models as sordino_models
+
+CONFIGS = Path(sordino_models.__file__).parent / "architectures"  # planning reads no weights, only sizes
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_an_example_loads_and_plans(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORDINO_DATA", "/anywhere")
+    monkeypatch.setenv("SORDINO_WEIGHTS", str(CONFIGS))
     assert "method" in sordino("config", "show", file).stdout
     report = json.loads(sordino("plan", file, "--json").stdout)
-    assert sum(norm**2 for norm in report["clip_norms"].values()) == pytest.approx(1.0)
-    assert set(report["epsilon"]["by_unit"]) == {"client", "speaker"}
+    if report["noise_multiplier"]:
+        assert sum(norm**2 for norm in report["clip_norms"].values()) == pytest.approx(1.0)
+    assert report["unit"] in report["epsilon"]["by_unit"]
 
 
 def test_a_missing_corpus_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -107,6 +107,42 @@ def test_more_epochs_lower_the_loss(learner: SpeechLearner) -> None:
     assert long < 0.8 * short
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_micro_batches_give_the_gradient_of_the_whole_batch(
+    learner: SpeechLearner, utterances: list[Utterance], size: int
+) -> None:
+    """Clips of very different lengths, so that a mean of the micro-batches' means would be another gradient."""
+    model, gradients = learner.model, []
+    for options in (LocalOptions(), LocalOptions(micro_batch_size=size)):
+        model.flat.zero_gradient()
+        loss = replace(learner, options=options)._backward(utterances)
+        gradients.append((model.flat.gradient.clone(), loss))
+    (whole, loss), (parts, summed) = gradients
+    assert summed == pytest.approx(loss, rel=1e-5)
+    assert float((parts - whole).norm()) < 1e-5 * float(whole.norm())
+
+
+def test_micro_batches_train_the_same(learner: SpeechLearner) -> None:
+    start = learner.model.flat.values.clone()
+    whole = learner.fit("a", start, seeds=Seeds(1))
+    parts = replace(learner, options=replace(OPTIONS, micro_batch_size=1)).fit("a", start, seeds=Seeds(1))
+    assert close(parts.update.values, whole.update.values)
+    assert parts.loss == pytest.approx(whole.loss, rel=1e-3)
+
+
+def test_checkpointing_activations_changes_no_gradient(utterances: list[Utterance], learner: SpeechLearner) -> None:
+    saving = load_model(ModelOptions(gradient_checkpointing=True), seed=3).train()
+    usual = load_model(ModelOptions(), seed=3).train()
+    features, texts = learner.features.features(utterances), [utterance.text for utterance in utterances]
+    for model in (saving, usual):
+        model.flat.load(model.flat.values + 0.01)
+        model.loss(features, texts).backward()
+    assert saving.encoder.layers[0].gradient_checkpointing
+    assert saving.decoder.model.layers[0].gradient_checkpointing
+    assert float(usual.flat.gradient.norm()) > 0
+    assert torch.equal(saving.flat.gradient, usual.flat.gradient)
+
+
 def test_an_encoder_multiplier_of_zero_leaves_the_encoders_adapters(learner: SpeechLearner) -> None:
     start = learner.model.flat.values.clone()
     still = replace(learner, options=replace(OPTIONS, encoder_lr_multiplier=0.0))

@@ -110,6 +110,12 @@ def test_loading_keeps_the_sharing(parts: Parts, flat: FlatParameters) -> None:
     assert not flat.values.any()
 
 
+def test_a_snapshot_is_a_copy(flat: FlatParameters) -> None:
+    snapshot, before = flat.snapshot(), flat.values.tolist()
+    flat.values.zero_()
+    assert snapshot.tolist() == before
+
+
 def test_nothing_to_train_is_refused() -> None:
     with pytest.raises(ConfigError, match="nothing to train"):
         FlatParameters([])

@@ -99,7 +99,7 @@ def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
         state, learned = load_checkpoint(folder.checkpoint, digest=parts.plan.layout.digest)
         folder.keep_rounds(state.round)
         return state, parts.plan.resumed(learned)
-    state = ServerState(0, parts.model.flat.values.clone())
+    state = ServerState(0, parts.model.flat.snapshot())
     folder.keep_rounds(-1)
     folder.append_round({"round": 0, "wer": brief(measure(parts, state.values, folder, keep="before"))})
     save_checkpoint(folder.checkpoint, state, parts.plan.learned, digest=parts.plan.layout.digest)

@@ -53,7 +53,7 @@ def measure_norms(options: FederatedExperiment, *, manifest: Path | None = None)
             simulation=SimulationOptions(threads=options.simulation.threads),
         )
     )
-    start = ServerState(0, parts.model.flat.values.clone())
+    start = ServerState(0, parts.model.flat.snapshot())
     with TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.jsonl", terms=parts.terms) as ledger:
         rounds = run_rounds(
             start,

@@ -25,7 +25,7 @@ def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
             return read()
         with without_progress_bars():
             return read()
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
         raise ConfigError(
             f"{what} = {source!r} cannot be loaded ({reason}); name an existing folder, or a hub id that is in the "

@@ -98,6 +98,10 @@ class FlatParameters:
         """Sets all parameters to ``vector``, float32 [size]."""
         self.values.copy_(vector)
 
+    def snapshot(self) -> torch.Tensor:
+        """A copy of all parameters, float32 [size], in main memory wherever the model runs."""
+        return self.values.detach().to("cpu", copy=True)
+
     def zero_gradient(self) -> None:
         """Sets all gradients to zero, in one fill."""
         self.gradient.zero_()

@@ -54,7 +54,7 @@ def load_model(options: ModelOptions, *, seed: int = 0) -> SpeechLLM:
         copy_tensors(connector.state_dict(), recipe.connector_weights)
     if options.gradient_checkpointing:
         for part in (encoder, decoder):
-            part.gradient_checkpointing_enable({"use_reentrant": False})
+            part.activation_checkpointing_enable()
     tokens = Tokens.load(recipe.decoder)
     prompt = in_chat(recipe.prompt, tokens.tokenizer) if options.chat else recipe.prompt
     model = SpeechLLM(encoder, connector, decoder, tokens=tokens, prompt=prompt)
