@@ -21,6 +21,7 @@ class Page(HTMLParser):
         self.styles: list[str] = []
         self.handlers: list[str] = []
         self.figures: list[dict[str, str]] = []
+        self.drawn: list[str] = []
         self._open: list[str] = []
         self._text: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
@@ -62,6 +63,8 @@ class Page(HTMLParser):
             self.styles.append(data)
         else:
             self._text.append(data)
+        if "svg" in self._open:
+            self.drawn.append(data)
         if "figcaption" in self._open:
             self.figures[-1]["figcaption"] += data
 

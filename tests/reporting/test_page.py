@@ -162,6 +162,7 @@ def test_names_from_files_are_only_ever_text(copied: Callable[[str], Path], tmp_
     )
     page = report(tmp_path / "report.html", folder)
     for name in HOSTILE:
+        assert name in page.drawn
         assert page.text.count(name) >= 3  # in the figure, in the table, in an example
 
 

@@ -68,9 +68,7 @@ def norms_by_group(run: Run) -> Plate | None:
 
 def _caption(rows: Sequence[_Row]) -> str:
     bound = " Upright mark: its clip norm in the last round; an update beyond it is scaled down."
-    noise = (
-        " Cross: norm of the noise on that part of the released mean, in the last round."
-    )
+    noise = " Cross: norm of the noise on that part of the released mean, in the last round."
     return (
         f"Norm of the clients' updates before clipping, for each of {len(rows)} parts: mean over clients and rounds, with "
         f"the smallest and largest round as a bar.{bound if any(row.clip_norm for row in rows) else ''}"
