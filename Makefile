@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test check clean
+.PHONY: run test check docs clean
 
 run: $(VENV)/.run
 	$(BIN)/sordino run
@@ -13,11 +13,15 @@ run: $(VENV)/.run
 test: $(VENV)/.test
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.test
+check: $(VENV)/.test docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# Builds the documentation into site/, which any web server or browser shows; a warning is an error.
+docs: $(VENV)/.test
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("sordino needs Python 3.11 or newer; set PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
@@ -28,8 +32,8 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[synthetic,track,dev]'
+	$(PIP) --editable '.[synthetic,track,docs,dev]'
 	touch $@
 
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) site
