@@ -125,8 +125,8 @@ def compare(
     one_of("--reference", reference, [variant.name for variant in chosen])
     grid = [
         (variant, seed, load_experiment(file, [*overrides, *variant.overrides, f"seed={seed}"]))
+        for seed in seeds  # outermost, so that an unfinished comparison has every variant as soon as possible
         for variant in chosen
-        for seed in seeds
     ]
     for variant, seed, options in grid:
         _require_same(_folder(out, variant, seed), options)
