@@ -46,6 +46,12 @@ def test_an_end_token_in_a_prompt_is_kept(tokenizer: PreTrainedTokenizerFast) ->
     assert Prompt.of("a{audio}b</s>c", tokenizer).after == (3, tokenizer.eos_token_id, 4)
 
 
+def test_special_tokens_are_themselves_where_a_tokenizer_spells_them(llama_folder: Path) -> None:
+    spelling = AutoTokenizer.from_pretrained(llama_folder, split_special_tokens=True)
+    assert spelling.encode("</s>", add_special_tokens=False) != [spelling.eos_token_id]
+    assert Prompt.of("a</s>b{audio}</s>", spelling) == Prompt((2, spelling.eos_token_id, 3), (spelling.eos_token_id,))
+
+
 def test_a_sequence_begins_once_as_the_tokenizer_begins_texts(beginning: PreTrainedTokenizerFast) -> None:
     first = beginning.bos_token_id
     assert Prompt.of("ab", beginning) == Prompt((first,), (2, 3))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -53,7 +54,7 @@ def in_chat(text: str, tokenizer: Any) -> str:
     Raises:
         ConfigError: the tokenizer has no template, or it drops or repeats what the user says.
     """
-    if not tokenizer.chat_template:
+    if not getattr(tokenizer, "chat_template", None):
         raise ConfigError(
             "model.chat = true, but the decoder's tokenizer has no chat template; write the turns out in model.prompt, "
             f"with {AUDIO} where the speech goes, and remove model.chat."
@@ -71,7 +72,17 @@ def in_chat(text: str, tokenizer: Any) -> str:
 
 
 def _ids(text: str, tokenizer: Any) -> tuple[int, ...]:
-    return tuple(tokenizer.encode(text, add_special_tokens=False)) if text else ()
+    """Ids of a piece of a prompt; a special token is itself even for tokenizers that would spell it, as Mistral's do."""
+
+    def encode(piece: str) -> list[int]:
+        return list(tokenizer.encode(piece, add_special_tokens=False)) if piece else []
+
+    named = {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens if token in text}
+    spelled = [token for token, number in named.items() if encode(token) != [number]]
+    if not spelled:
+        return tuple(encode(text))
+    pieces = re.split("(" + "|".join(map(re.escape, spelled)) + ")", text)
+    return tuple(number for piece in pieces for number in ([named[piece]] if piece in spelled else encode(piece)))
 
 
 def _beginning(tokenizer: Any) -> tuple[int, ...]:
