@@ -10,6 +10,7 @@
 | ``transcripts/`` | what the model wrote for each test clip: ``before.jsonl``, ``after.jsonl``, ``seen.jsonl`` |
 | ``checkpoint/`` | where to resume |
 | ``model/`` | adapters and connector |
+| ``report.html`` | all of it as a page (`sordino.reporting`) |
 """
 
 from __future__ import annotations

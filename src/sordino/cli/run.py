@@ -42,9 +42,14 @@ def run(
         how = f"continue with: sordino run --resume --out {folder}" if begun else "nothing was written."
         console.print(f"interrupted; {how}", soft_wrap=True, markup=False)
         raise typer.Exit(130) from None
+    from sordino.reporting import write_report
+
+    page = folder / "report.html"
+    write_report([folder], page)
     if as_json:
         print_json(result)
     _summary(console, result)
+    console.print(f"look at {page}", soft_wrap=True, markup=False)
 
 
 def _experiment(
