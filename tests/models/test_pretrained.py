@@ -76,6 +76,7 @@ def test_features_equal_those_of_transformers(data_root: Path, features: torch.T
     np.testing.assert_allclose(ours, features[0].numpy(), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_logits_equal_plain_transformers(model: SpeechLLM, features: torch.Tensor, weights_root: Path) -> None:
     encoder, decoder, tokenizer = plain_parts(weights_root)
     assert torch.allclose(model.encode(features), encoder(features).last_hidden_state, atol=1e-4)
@@ -84,6 +85,7 @@ def test_logits_equal_plain_transformers(model: SpeechLLM, features: torch.Tenso
     assert float((our_logits(model, features) - expected).abs().max()) < 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
 def test_a_saved_model_reloads_with_peft_alone_and_with_sordino(
     model: SpeechLLM, options: ModelOptions, features: torch.Tensor, weights_root: Path, tmp_path: Path
