@@ -11,13 +11,9 @@ from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.outlook import by_alpha, by_population, by_sampler, noise_for_targets
 from sordino.models import model_shapes
 from sordino.privacy import Plan, PrivacyPlan, Terms, make_plan, make_statement, make_terms
+from sordino.privacy.statement import CHANNEL_CAVEAT
 
-__all__ = ["CHANNEL_CAVEAT", "plan_report"]
-
-CHANNEL_CAVEAT = (
-    "z_eff is the noise multiplier against somebody who sees one component alone, if everything else this person sent were "
-    "public; over rounds the components feed each other through the model, so only the joint epsilon is a guarantee."
-)
+__all__ = ["plan_report"]
 
 
 def plan_report(options: FederatedExperiment, *, outlook: bool = False) -> dict[str, Any]:

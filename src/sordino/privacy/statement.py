@@ -13,10 +13,16 @@ from sordino.privacy.accounting import epsilon
 from sordino.privacy.events import Event
 from sordino.privacy.ledger import Terms, read_ledger
 
-__all__ = ["Statement", "make_statement", "statement_of_run"]
+__all__ = ["CHANNEL_CAVEAT", "Statement", "make_statement", "statement_of_run"]
 
 MEANINGFUL = 20.0
 """Above this epsilon nothing is called private."""
+
+CHANNEL_CAVEAT = (
+    "z_eff is the noise multiplier against somebody who sees one component alone, if everything else this person sent were "
+    "public; over rounds the components feed each other through the model, so only the joint epsilon is a guarantee."
+)
+"""Stands wherever an effective multiplier is shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

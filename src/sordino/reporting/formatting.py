@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["at_most", "interval", "number", "percent", "points"]
+__all__ = ["DASH", "at_most", "interval", "number", "percent", "points", "rounded_up"]
 
-_DASH = "\N{EN DASH}"
+DASH = "\N{EN DASH}"
 
 
 def percent(fraction: float | None) -> str:
     """A rate: ``28.3 %``, or a dash."""
-    return _DASH if fraction is None else f"{100 * fraction:.1f}\N{NO-BREAK SPACE}%"
+    return DASH if fraction is None else f"{100 * fraction:.1f}\N{NO-BREAK SPACE}%"
 
 
 def interval(bounds: tuple[float, float] | None) -> str:
     """Both ends of a rate's interval: ``20.8 to 36.0 %``, or a dash."""
-    return _DASH if bounds is None else f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}\N{NO-BREAK SPACE}%"
+    return DASH if bounds is None else f"{100 * bounds[0]:.1f} to {100 * bounds[1]:.1f}\N{NO-BREAK SPACE}%"
 
 
 def points(difference: float | None) -> str:
     """A difference of rates in percentage points, with its sign: ``+1.2``, or a dash."""
-    return _DASH if difference is None else f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
+    return DASH if difference is None else f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
 
 
 def number(value: float | None) -> str:
     """Four significant digits, thousands apart, or a dash."""
     if value is None:
-        return _DASH
+        return DASH
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def rounded_up(epsilon: float) -> str:
+    """An epsilon to two decimals, rounded up: a claim must not be below what was proven."""
+    return f"{math.ceil(100 * epsilon) / 100:,.2f}"
 
 
 def at_most(fraction: float) -> str:

@@ -13,14 +13,18 @@ from sordino import __version__
 from sordino.errors import ConfigError
 from sordino.records import replace_file
 from sordino.reporting import formatting
-from sordino.reporting.comparison import Difference, difference
+from sordino.reporting.comparison_folder import holds_comparison, read_comparison
+from sordino.reporting.comparison_view import ComparisonView
+from sordino.reporting.differences import Difference, difference
 from sordino.reporting.examples import RULE, ExampleGroup, choose_examples
 from sordino.reporting.figures import (
     Plate,
     clip_rates,
+    clip_ratios,
     epsilon_by_round,
     norms_by_group,
     norms_by_round,
+    signal_to_noise,
     training_loss,
     wer_against_epsilon,
     wer_by_group,
@@ -30,36 +34,62 @@ from sordino.reporting.groups import GroupRate, by_language, by_speaker
 from sordino.reporting.guarantee import Guarantee, guarantee_of
 from sordino.reporting.reading import read_runs
 from sordino.reporting.runs import Run
+from sordino.reporting.tables import Table
 
 __all__ = ["write_report"]
 
 
 def write_report(folders: Sequence[Path], path: Path, *, figures: Path | None = None) -> list[Path]:
-    """Writes the report of one run, or of several side by side.
+    """Writes the report of one run, of several side by side, or of a comparison.
 
     Args:
-        folders: run folders, finished or not; the first of several is what the others are compared with.
+        folders: run folders, finished or not; the first of several is what the others are compared with. Or the folder of
+            one comparison.
         path: the HTML file.
-        figures: folder for each figure as SVG and PDF too.
+        figures: folder for each figure as SVG and PDF too, and for a comparison's table as LaTeX and Markdown.
 
     Returns:
-        The figures' files.
+        The files in it.
 
     Raises:
-        ConfigError: no folder, the same one twice, or one that holds no run.
+        ConfigError: no folder, the same one twice, one that holds no run, or a comparison beside something else.
         DataError: a damaged file.
     """
     _refuse_repetitions(folders)
+    comparisons = [folder for folder in folders if holds_comparison(folder)]
+    if comparisons and len(folders) > 1:
+        raise ConfigError(
+            f"{comparisons[0]} holds a comparison, which has a page of its own; name it alone, or name its run folders."
+        )
+    page = _comparison_page(comparisons[0]) if comparisons else _runs_page(folders)
+    replace_file(path, page.html.encode())
+    if figures is None:
+        return []
+    files = [file for plate in page.plates for file in plate.write(figures)]
+    return files + [file for table in page.tables for file in table.write(figures)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    html: str
+    plates: Sequence[Plate]
+    tables: Sequence[Table] = ()
+
+
+def _comparison_page(folder: Path) -> _Page:
+    view = ComparisonView(read_comparison(folder))
+    html = _template("comparison.html").render(title=view.comparison.label, view=view, comparison=view.comparison)
+    return _Page(html, view.plates, [view.table])
+
+
+def _runs_page(folders: Sequence[Path]) -> _Page:
     views = [RunView(run) for run in read_runs(folders)]
     if len(views) == 1:
-        view, plates = views[0], views[0].plates
-        html = _template("run.html").render(title=view.run.label, view=view, rule=RULE)
-    else:
-        compared = ComparedRuns(views)
-        plates = compared.plates
-        html = _template("runs.html").render(title=f"{len(views)} runs side by side", compared=compared)
-    replace_file(path, html.encode())
-    return [file for plate in plates for file in plate.write(figures)] if figures is not None else []
+        view = views[0]
+        return _Page(_template("run.html").render(title=view.run.label, view=view, rule=RULE), view.plates)
+    compared = ComparedRuns(views)
+    html = _template("runs.html").render(title=f"{len(views)} runs side by side", compared=compared)
+    return _Page(html, compared.plates)
 
 
 def _refuse_repetitions(folders: Sequence[Path]) -> None:
@@ -118,7 +148,8 @@ class RunView:
 
     @cached_property
     def telemetry_plates(self) -> list[Plate]:
-        plates = (training_loss(self.run), norms_by_round(self.run), clip_rates(self.run), norms_by_group(self.run))
+        figures = (training_loss, norms_by_round, clip_rates, clip_ratios, signal_to_noise, norms_by_group)
+        plates = [figure(self.run) for figure in figures]
         return [plate for plate in plates if plate is not None]
 
     @property
@@ -162,8 +193,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for name in formatting.__all__:
-        environment.filters[name] = getattr(formatting, name)
+    for name, write in vars(formatting).items():
+        if name in formatting.__all__ and callable(write):
+            environment.filters[name] = write
     environment.globals["version"] = __version__
     return environment
 

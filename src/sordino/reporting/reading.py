@@ -13,9 +13,10 @@ from sordino.errors import DataError, PrivacyError
 from sordino.evaluation import Sample
 from sordino.privacy.statement import Statement, statement_of_run
 from sordino.records import RunFolder
-from sordino.reporting.runs import Block, Group, Rate, Result, Round, Run, Telemetry
+from sordino.reporting.runs import Rate, Result, Round, Run
+from sordino.reporting.telemetry import Block, Group, Telemetry
 
-__all__ = ["read_run", "read_runs"]
+__all__ = ["read_json", "read_rate", "read_run", "read_runs", "reading"]
 
 
 def read_runs(paths: Sequence[Path]) -> list[Run]:
@@ -50,7 +51,7 @@ def read_run(path: Path, *, label: str | None = None) -> Run:
         DataError: one of its files is damaged.
     """
     folder = RunFolder.open(path)
-    with _reading(folder.config):
+    with reading(folder.config):
         text = folder.config.read_text(encoding="utf-8")
         config = tomllib.loads(text)
     return Run(
@@ -68,8 +69,8 @@ def read_run(path: Path, *, label: str | None = None) -> Run:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turns what a damaged file raises into one sentence."""
+def reading(path: Path) -> Iterator[None]:
+    """Turns what the content of a damaged file raises into one DataError."""
     try:
         yield
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, PrivacyError) as error:
@@ -79,28 +80,33 @@ def _reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _json(path: Path) -> Mapping[str, Any] | None:
+def read_json(path: Path) -> Mapping[str, Any] | None:
+    """The table in a JSON file; None if there is no file.
+
+    Raises:
+        DataError: it holds something else.
+    """
     if not path.is_file():
         return None
-    with _reading(path):
+    with reading(path):
         table: Mapping[str, Any] = dict(json.loads(path.read_text(encoding="utf-8")))
         return table
 
 
 def _statement(folder: RunFolder) -> Statement | None:
-    table = _json(folder.privacy)
+    table = read_json(folder.privacy)
     if table is not None:
-        with _reading(folder.privacy):
+        with reading(folder.privacy):
             return Statement.from_json(table)
     return statement_of_run(folder.path) if folder.ledger.is_file() else None
 
 
 def _rounds(folder: RunFolder) -> Sequence[Round]:
-    with _reading(folder.rounds):
+    with reading(folder.rounds):
         return [
             Round(
                 number=int(line["round"]),
-                wer=_rate(line.get("wer")),
+                wer=_measured(line.get("wer")),
                 epsilon=line.get("epsilon"),
                 telemetry=_telemetry(line.get("telemetry")),
             )
@@ -108,23 +114,26 @@ def _rounds(folder: RunFolder) -> Sequence[Round]:
         ]
 
 
-def _rate(table: Mapping[str, Any] | None) -> Rate | None:
-    if table is None:
-        return None
+def read_rate(table: Mapping[str, Any]) -> Rate:
+    """A rate as the records write it: ``{"wer": ..., "ci95": [...] | null}``."""
     bounds = table["ci95"]
     return Rate(float(table["wer"]), None if bounds is None else (float(bounds[0]), float(bounds[1])))
 
 
+def _measured(table: Mapping[str, Any] | None) -> Rate | None:
+    return None if table is None else read_rate(table)
+
+
 def _result(path: Path) -> Result | None:
-    table = _json(path)
+    table = read_json(path)
     if table is None:
         return None
-    with _reading(path):
+    with reading(path):
         wer = table["wer"]
         return Result(
-            wer=None if wer["after"] is None else _rate({"wer": wer["after"], "ci95": wer["ci95"]}),
+            wer=None if wer["after"] is None else read_rate({"wer": wer["after"], "ci95": wer["ci95"]}),
             test_is=str(wer["test_is"]),
-            seen=_rate(wer.get("seen")),
+            seen=_measured(wer.get("seen")),
             stopped=table["stopped"] or "",
             seconds=float(table["seconds"]),
             versions=dict(table.get("versions", {})),
@@ -140,6 +149,7 @@ def _telemetry(table: Mapping[str, Any] | None) -> Telemetry | None:
             clip_norm=block["clip_norm"],
             mean_norm=float(block["mean_norm"]),
             clip_rate=float(block["clip_rate"]),
+            clip_ratio=block.get("clip_ratio"),
         )
         for block in table["blocks"]
     )
@@ -161,11 +171,12 @@ def _group(table: Mapping[str, Any]) -> Group:
         size=int(table["size"]),
         mean_norm=float(table["mean_norm"]),
         noise_std=float(table["noise_std"]),
+        snr=table.get("snr"),
     )
 
 
 def _samples(folder: RunFolder, name: str) -> Sequence[Sample]:
     path = folder.transcripts(name)
-    with _reading(path):
+    with reading(path):
         lines: Iterable[Mapping[str, Any]] = folder.read_lines(path)
         return [Sample(**line) for line in lines]

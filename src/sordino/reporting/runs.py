@@ -6,7 +6,6 @@ construction: what was not recorded cannot be shown.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,9 +14,10 @@ from typing import Any
 
 from sordino.evaluation import Sample, WerReport, score
 from sordino.privacy.statement import Statement
+from sordino.reporting.telemetry import Telemetry
 from sordino.seeds import Seeds
 
-__all__ = ["Block", "Group", "Rate", "Result", "Round", "Run", "Telemetry"]
+__all__ = ["Rate", "Result", "Round", "Run"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,64 +26,6 @@ class Rate:
 
     wer: float
     ci95: tuple[float, float] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """What was clipped together in a round: its bound, the clients' mean norm and the fraction of them clipped."""
-
-    name: str
-    clip_norm: float | None
-    mean_norm: float
-    clip_rate: float
-
-    @property
-    def component(self) -> str:
-        """Part of the model that the block lies in; ``all`` for the whole update, ``mixed`` for a pool of parts."""
-        head = self.name.split(".", 1)[0]
-        return head if head in ("encoder", "connector", "decoder", "all") else "mixed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One tensor, layer or component in a round, whatever it was clipped together with.
-
-    Attributes:
-        component: part of the model it lies in.
-        size: number of parameters, p.
-        mean_norm: the clients' mean norm before clipping.
-        noise_std: standard deviation of the noise on each coordinate of the released mean; 0 without noise.
-    """
-
-    name: str
-    component: str
-    size: int
-    mean_norm: float
-    noise_std: float
-
-    @property
-    def noise_norm(self) -> float:
-        """Expected norm of the noise on this group of the released mean, ``noise_std sqrt(p)``."""
-        return self.noise_std * math.sqrt(self.size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Telemetry:
-    """What debug telemetry recorded of a round's clients.
-
-    Attributes:
-        blocks: what was clipped together.
-        groups: the same by tensor, layer or component, where it was recorded.
-        components: mean norm of each part of the model's update before clipping, where it was recorded.
-    """
-
-    drawn: int
-    replies: int
-    not_finite: int
-    loss: float
-    blocks: tuple[Block, ...]
-    groups: tuple[Group, ...]
-    components: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,9 +141,18 @@ class Run:
     @cached_property
     def epsilon(self) -> float | None:
         """The least proven epsilon for the protected unit; None without one."""
-        figures = {} if self.statement is None else self.statement.epsilon
+        return self.epsilon_for(self.unit)
+
+    def epsilon_for(self, unit: str) -> float | None:
+        """The least proven epsilon for ``client`` or ``speaker``; None where there is none or the unit is not counted."""
+        figures = {} if self.statement is None else self.statement.by_unit.get(unit, {})
         proven = (figures.get(name) for name in ("pld", "rdp"))
         return min((value for value in proven if isinstance(value, float)), default=None)
+
+    @property
+    def unit(self) -> str:
+        """Whom the guarantee protects: ``speaker`` or ``client``; empty where nothing is promised."""
+        return "" if self.statement is None else self.statement.terms.unit
 
     @cached_property
     def report_before(self) -> WerReport | None:

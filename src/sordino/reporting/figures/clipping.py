@@ -1,63 +1,141 @@
-"""How often updates are clipped, and how that changes over the rounds."""
+"""How often updates are clipped and how much of them is left, and how that changes over the rounds."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from matplotlib.ticker import MaxNLocator
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from sordino.reporting.comparison import Variant
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import COMPONENTS, PALETTE, canvas, styled
+from sordino.reporting.figures.style import (
+    COMPONENT_LABELS,
+    COMPONENTS,
+    PALETTE,
+    WIDTH_IN,
+    canvas,
+    legend,
+    styled,
+    whole_rounds,
+)
 from sordino.reporting.runs import Run
+from sordino.reporting.series import Series, clip_rates_by_component, clip_ratios_by_component, over_rounds
+from sordino.reporting.telemetry import Block
 
-__all__ = ["clip_rates"]
+__all__ = ["clip_rates", "clip_ratios", "clipping_dynamics"]
+
+_RATIO: Final = (
+    "what was left of the clients' updates by clipping, the mean over clients of min(1, clip norm / norm): 100 % is not "
+    "clipped at all"
+)
 
 
 def clip_rates(run: Run) -> Plate | None:
     """Fraction of clients whose update is clipped, by component; None without debug telemetry or without bounds."""
-    rounds = [
-        (line.number, [block for block in line.telemetry.blocks if block.clip_norm is not None])
-        for line in run.rounds
-        if line.telemetry is not None
-    ]
-    rounds = [(number, blocks) for number, blocks in rounds if blocks]
-    if not rounds:
+    shares = over_rounds([run], clip_rates_by_component)
+    if not shares:
         return None
-    numbers = [number for number, _ in rounds]
-    present = {block.component for _, blocks in rounds for block in blocks}
-    spread = any(len(blocks) > len(present) for _, blocks in rounds)
-    with styled():
-        figure, axes = canvas(height_in=2.1)
-        for component in (name for name in COMPONENTS if name in present):
-            colour, marker, line = PALETTE[COMPONENTS[component]]
-            rates = [
-                [100 * block.clip_rate for block in blocks if block.component == component] for _, blocks in rounds
-            ]
-            axes.plot(
-                numbers, [_mean(some) for some in rates], color=colour, marker=marker, linestyle=line, label=component
-            )
-            if spread:
-                axes.fill_between(
-                    numbers, [min(some) for some in rates], [max(some) for some in rates], color=colour, alpha=0.12,
-                    linewidth=0,
-                )  # fmt: skip
-        axes.set_xlabel("federated round")
-        axes.set_ylabel("clients clipped (%)")
-        axes.set_ylim(-3, 103)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(visible=False, axis="x")
-        if present != {"all"}:
-            axes.figure.legend(loc="outside upper right", ncols=len(present), columnspacing=1.0)
-    band = " Shaded: from the least to the most clipped block of the component." if spread else ""
-    what = "the whole update" if present == {"all"} else "a block of each component, on average over its blocks"
+    figure, banded = _single(run, shares, lambda block: block.clip_rate, "clients clipped (%)")
+    band = " Shaded: from the least to the most clipped block of the component." if banded else ""
     return Plate(
         name="clip-rates",
         title="Clip rate by round",
-        caption=f"Percentage of clients for whom {what} was larger than its clip norm and was scaled down.{band}",
+        caption=f"Percentage of clients for whom {_what(shares)} was larger than its clip norm and was scaled down.{band}",
         figure=figure,
     )
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def clip_ratios(run: Run) -> Plate | None:
+    """What clipping leaves of the updates, by component; None where it was not recorded."""
+    shares = over_rounds([run], clip_ratios_by_component)
+    if not shares:
+        return None
+    figure, banded = _single(run, shares, lambda block: block.clip_ratio, "left of the norm (%)")
+    band = " Shaded: from the most to the least clipped block of the component." if banded else ""
+    return Plate(
+        name="clip-ratios",
+        title="Clip ratio by round",
+        caption=f"Of {_what(shares)}, {_RATIO}.{band}",
+        figure=figure,
+    )
+
+
+def clipping_dynamics(variants: Sequence[Variant]) -> Plate | None:
+    """Clip ratio and clip rate by component over the rounds, a row of panels a variant; None where none recorded them."""
+    recorded = [
+        (one, [over_rounds(one.runs.values(), part) for part in (clip_ratios_by_component, clip_rates_by_component)])
+        for one in variants
+    ]
+    shown = [(one, parts) for one, parts in recorded if all(parts)]
+    if not shown:
+        return None
+    with styled():
+        figure = Figure(figsize=(WIDTH_IN, 0.8 + 0.78 * len(shown)), layout="constrained")
+        grid = figure.subplots(len(shown), 2, sharex=True, sharey=True, squeeze=False)
+        for row, (variant, parts) in zip(grid, shown, strict=True):
+            row[0].set_title(variant.label, loc="left", fontsize=7, pad=2, wrap=True)
+            for axes, shares in zip(row, parts, strict=True):
+                _draw(axes, shares)
+                axes.set_yticks([0, 50, 100])
+        grid[-1][0].set_xlabel("federated round\nclip ratio: left of the norm (%)")
+        grid[-1][1].set_xlabel("federated round\nclip rate: clients clipped (%)")
+        legend(figure)
+    return Plate(
+        name="clipping-dynamics",
+        title="Clipping dynamics by variant",
+        caption=(
+            f"Left: {_RATIO}. Right: percentage of clients whose update was clipped. Both by part of the model, mean over "
+            "its blocks and over the seeds, a row for each variant that clips. A part that is clipped hard from the first "
+            "round to the last hardly learns."
+        ),
+        figure=figure,
+    )
+
+
+def _single(run: Run, shares: Series, value: Callable[[Block], float | None], label: str) -> tuple[Figure, bool]:
+    """One panel with bands from the lowest to the highest block, and whether there are any."""
+    with styled():
+        figure, axes = canvas(height_in=2.1)
+        _draw(axes, shares)
+        banded = [_band(axes, run, component, value) for component in shares]
+        axes.set_xlabel("federated round")
+        axes.set_ylabel(label)
+        if set(shares) != {"all"}:
+            legend(figure)
+    return figure, any(banded)
+
+
+def _draw(axes: Axes, shares: Series) -> None:
+    for component in (name for name in COMPONENTS if name in shares):
+        colour, marker, line = PALETTE[COMPONENTS[component]]
+        axes.plot(
+            [number for number, _ in shares[component]],
+            [100 * share for _, share in shares[component]],
+            color=colour,
+            marker=marker,
+            markersize=3,
+            linestyle=line,
+            label=COMPONENT_LABELS.get(component, component),
+        )
+    axes.set_ylim(-5, 105)
+    whole_rounds(axes)
+
+
+def _band(axes: Axes, run: Run, component: str, value: Callable[[Block], float | None]) -> bool:
+    found: list[tuple[int, float, float]] = []
+    for line in run.rounds:
+        blocks = [] if line.telemetry is None else line.telemetry.blocks
+        bounded = [block for block in blocks if block.component == component and block.clip_norm is not None]
+        values = [100 * known for block in bounded if (known := value(block)) is not None]
+        if len(values) > 1:
+            found.append((line.number, min(values), max(values)))
+    if found:
+        numbers, low, high = zip(*found, strict=True)
+        axes.fill_between(numbers, low, high, color=PALETTE[COMPONENTS[component]][0], alpha=0.12, linewidth=0)
+    return bool(found)
+
+
+def _what(shares: Series) -> str:
+    return "the whole update" if set(shares) == {"all"} else "a block of each component, on average over its blocks"

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from sordino.privacy.statement import MEANINGFUL
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import GREY, INK, PALETTE, canvas, log_scale, styled
+from sordino.reporting.figures.style import GREY, INK, canvas, legend, log_scale, series, styled, whole_rounds
 from sordino.reporting.runs import Run
 
 __all__ = ["epsilon_by_round"]
@@ -33,7 +32,7 @@ def epsilon_by_round(runs: Sequence[Run]) -> Plate | None:
         figure, axes = canvas(height_in=2.1)
         for index, run in enumerate(runs):
             if run.label in spent:
-                colour, marker, line = PALETTE[index % len(PALETTE)]
+                colour, marker, line = series(index)
                 numbers, values = zip(*([] if log else [(0, 0.0)]), *spent[run.label], strict=True)
                 axes.plot(numbers, values, color=colour, marker=marker, linestyle=line, label=run.label, zorder=3)
         budget = _budget(runs[0], max(ends)) if len(runs) == 1 else None
@@ -45,10 +44,9 @@ def epsilon_by_round(runs: Sequence[Run]) -> Plate | None:
             _mark_meaningful(axes)
         axes.set_xlabel("federated round")
         axes.set_ylabel("epsilon spent so far")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(visible=False, axis="x")
+        whole_rounds(axes)
         if len(spent) > 1:
-            figure.legend(loc="outside upper left", ncols=2, columnspacing=1.0)
+            legend(figure)
     shown = [run for run in runs if run.label in spent]
     return Plate(name="epsilon-by-round", title="Epsilon by round", caption=_caption(shown), figure=figure)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from matplotlib.ticker import MaxNLocator
-
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import PALETTE, canvas, styled
+from sordino.reporting.figures.style import PALETTE, canvas, styled, whole_rounds
 from sordino.reporting.runs import Run
 
 __all__ = ["training_loss"]
@@ -23,8 +21,7 @@ def training_loss(run: Run) -> Plate | None:
         axes.set_xlabel("federated round")
         axes.set_ylabel("training loss (nats a token)")
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(visible=False, axis="x")
+        whole_rounds(axes)
     return Plate(
         name="training-loss",
         title="Training loss by round",

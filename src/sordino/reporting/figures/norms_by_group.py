@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 
 from sordino.reporting.figures.plate import Plate
 from sordino.reporting.figures.style import COMPONENTS, GREY, INK, PALETTE, canvas, log_scale, styled
-from sordino.reporting.runs import Run, Telemetry
+from sordino.reporting.runs import Run
+from sordino.reporting.telemetry import Telemetry
 
 __all__ = ["norms_by_group"]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from matplotlib.ticker import MaxNLocator
-
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, styled
-from sordino.reporting.runs import Run, Telemetry
+from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, styled, whole_rounds
+from sordino.reporting.runs import Run
+from sordino.reporting.telemetry import Telemetry
 
 __all__ = ["norms_by_round"]
 
@@ -37,8 +36,7 @@ def norms_by_round(run: Run) -> Plate | None:
         axes.set_xlabel("federated round")
         axes.set_ylabel("update norm")
         axes.set_ylim(bottom=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(visible=False, axis="x")
+        whole_rounds(axes)
         figure.legend(loc="outside upper right", ncols=4, handlelength=1.8, handletextpad=0.4, columnspacing=0.8)
     clipped = " An update beyond the dashed clip norm is scaled down to it." if bounds else ""
     return Plate(

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
-__all__ = ["COMPONENTS", "GREY", "INK", "LIGHT", "PALETTE", "WIDTH_IN", "canvas", "log_scale", "styled"]
+__all__ = [
+    "COMPONENTS",
+    "COMPONENT_LABELS",
+    "GREY",
+    "INK",
+    "LIGHT",
+    "PALETTE",
+    "WIDTH_IN",
+    "canvas",
+    "legend",
+    "log_scale",
+    "series",
+    "styled",
+    "whole_rounds",
+]
 
 WIDTH_IN: Final = 3.4
 """One column of a two-column paper, inches; on a phone it fills the screen at nearly its own size."""
@@ -34,6 +50,9 @@ Okabe and Ito, darkened to be read on white), and a shape each for who sees or p
 
 COMPONENTS: Final[Mapping[str, int]] = {"encoder": 0, "connector": 2, "decoder": 1, "all": 0, "mixed": 3}
 """Index in `PALETTE` of each component, the same in every figure."""
+
+COMPONENT_LABELS: Final[Mapping[str, str]] = {"all": "whole update", "mixed": "other pool"}
+"""What legends call the components that are none."""
 
 _RC: Final[Mapping[str, Any]] = {
     "font.family": "DejaVu Sans",  # comes with matplotlib: every machine measures text alike
@@ -88,6 +107,38 @@ def canvas(*, height_in: float = 2.3) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
     axes = figure.add_subplot()
     return figure, axes
+
+
+def series(index: int) -> tuple[str, str, Any]:
+    """Colour, marker and line of the series of this index; after the last colour the lines change against the colours."""
+    around, place = divmod(index, len(PALETTE))
+    colour, marker, _ = PALETTE[place]
+    return colour, marker, PALETTE[(place + around) % len(PALETTE)][2]
+
+
+def legend(figure: Figure, handles: Sequence[Artist] = (), **spacing: float) -> None:
+    """A legend above the axes, in as many columns as the labels leave room for.
+
+    Args:
+        figure: with labelled lines.
+        handles: what to list instead of those.
+        spacing: matplotlib's, in font sizes.
+    """
+    listed = list(handles) or list({str(one.get_label()): one for one in _labelled(figure)}.values())
+    labels = [textwrap.fill(str(one.get_label()), 44) for one in listed]
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    columns = 1 if longest > 20 else 2 if longest > 11 else 3
+    figure.legend(listed, labels, loc="outside upper left", ncols=columns, **{"columnspacing": 1.0, **spacing})
+
+
+def _labelled(figure: Figure) -> Sequence[Artist]:
+    return [one for axes in figure.axes for one in axes.get_legend_handles_labels()[0]]
+
+
+def whole_rounds(axes: Axes) -> None:
+    """Rounds along x: whole numbers, without vertical grid lines."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(visible=False, axis="x")
 
 
 def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:

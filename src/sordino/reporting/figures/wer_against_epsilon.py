@@ -1,4 +1,4 @@
-"""What privacy costs: word error rate against epsilon, a point a run."""
+"""What privacy costs: word error rate against epsilon, a point a run, or a variant."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from matplotlib.axes import Axes
 
 from sordino.privacy.statement import MEANINGFUL
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import GREY, LIGHT, PALETTE, canvas, log_scale, styled
-from sordino.reporting.runs import Run
+from sordino.reporting.figures.style import GREY, LIGHT, canvas, legend, log_scale, series, styled
+from sordino.reporting.measured import Measured
 
 __all__ = ["wer_against_epsilon"]
 
 
-def wer_against_epsilon(runs: Sequence[Run]) -> Plate | None:
+def wer_against_epsilon(runs: Sequence[Measured]) -> Plate | None:
     """A point with its interval for each finished run; those without a guarantee stand apart on the right.
 
     Returns:
@@ -39,14 +39,14 @@ def wer_against_epsilon(runs: Sequence[Run]) -> Plate | None:
         axes.set_xlabel("epsilon (log scale; lower is more private)")
         axes.set_ylabel("word error rate (%)")
         axes.set_ylim(bottom=0)
-        figure.legend(loc="outside upper left", ncols=2, columnspacing=1.0, handletextpad=0.2)
+        legend(figure, handletextpad=0.2)
     return Plate(
         name="wer-against-epsilon", title="Word error rate against epsilon", caption=_caption(shown), figure=figure
     )
 
 
-def _draw(axes: Axes, run: Run, index: int, *, at: float) -> None:
-    colour, marker, _ = PALETTE[index % len(PALETTE)]
+def _draw(axes: Axes, run: Measured, index: int, *, at: float) -> None:
+    colour, marker, _ = series(index)
     rate = run.rate_after
     assert rate is not None  # noqa: S101 - only finished runs with a rate come here
     if rate.ci95 is not None:
@@ -78,9 +78,9 @@ def _mark_unproven(axes: Axes, at: float) -> None:
     )  # fmt: skip
 
 
-def _caption(runs: Sequence[Run]) -> str:
+def _caption(runs: Sequence[Measured]) -> str:
     whose = " and ".join(dict.fromkeys(run.test_is for run in runs if run.test_is))
-    units = " or ".join(dict.fromkeys(run.statement.terms.unit for run in runs if run.statement is not None))
+    units = " or ".join(dict.fromkeys(run.unit for run in runs if run.epsilon))
     return (
         f"Word error rate after adapting{f', on {whose}' if whose else ''}, against the epsilon that is guaranteed to each "
         f"{units}. Bars: 95 % bootstrap intervals over speakers. In the shaded part nobody is protected; runs without any "

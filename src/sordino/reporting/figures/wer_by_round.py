@@ -1,24 +1,27 @@
-"""Word error rate over the rounds of one or several runs."""
+"""Word error rate over the rounds of one or several runs, or variants."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import PALETTE, canvas, styled
-from sordino.reporting.runs import Run
+from sordino.reporting.figures.style import canvas, legend, series, styled, whole_rounds
+from sordino.reporting.measured import Measured
 
 __all__ = ["wer_by_round"]
 
 
-def wer_by_round(runs: Sequence[Run]) -> Plate | None:
+def wer_by_round(runs: Sequence[Measured], *, seeds: int = 1) -> Plate | None:
     """The measured rates with their intervals; None if no run has measured any.
 
     Several runs are set apart a little sideways, so that their intervals do not cover each other; of more than two, only
     the last interval is drawn.
+
+    Args:
+        runs: or variants, whose rates are means over seeds.
+        seeds: how many, for the caption.
     """
     shown = [run for run in runs if run.rates]
     if not shown:
@@ -32,15 +35,14 @@ def wer_by_round(runs: Sequence[Run]) -> Plate | None:
         axes.set_xlabel("federated round")
         axes.set_ylabel("word error rate (%)")
         axes.set_ylim(0, 1.05 * axes.get_ylim()[1])
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(visible=False, axis="x")
+        whole_rounds(axes)
         if len(shown) > 1:
-            figure.legend(loc="outside upper left", ncols=2, columnspacing=1.0)
-    return Plate(name="wer-by-round", title="Word error rate by round", caption=_caption(shown), figure=figure)
+            legend(figure)
+    return Plate(name="wer-by-round", title="Word error rate by round", caption=_caption(shown, seeds), figure=figure)
 
 
-def _draw(axes: Axes, run: Run, index: int, *, offset: float, crowded: bool) -> None:
-    colour, marker, line = PALETTE[index % len(PALETTE)]
+def _draw(axes: Axes, run: Measured, index: int, *, offset: float, crowded: bool) -> None:
+    colour, marker, line = series(index)
     at = [number + offset for number, _ in run.rates]
     wers = [100 * rate.wer for _, rate in run.rates]
     axes.plot(at, wers, color=colour, marker=marker, linestyle=line, label=run.label, zorder=3)
@@ -51,10 +53,11 @@ def _draw(axes: Axes, run: Run, index: int, *, offset: float, crowded: bool) -> 
             axes.vlines(place, 100 * low, 100 * high, color=colour, alpha=0.45, linewidth=1.0)
 
 
-def _caption(runs: Sequence[Run]) -> str:
+def _caption(runs: Sequence[Measured], seeds: int) -> str:
     whose = dict.fromkeys(run.test_is for run in runs if run.test_is)
     on = f" on {' and '.join(whose)}" if whose else ""
+    mean = f", mean over {seeds} seeds," if seeds > 1 else ""
     return (
-        f"Word error rate{on} after each round in which it was measured; round 0 is the model before adapting. Bars: 95 % "
-        f"bootstrap intervals over speakers{', of the last measurement' if len(runs) > 2 else ''}. Lower is better."
+        f"Word error rate{on}{mean} after each round in which it was measured; round 0 is the model before adapting. Bars: "
+        f"95 % bootstrap intervals over speakers{', of the last measurement' if len(runs) > 2 else ''}. Lower is better."
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from sordino._registry import Registry
-from sordino.reporting.runs import Rate, Run, Telemetry
+from sordino.reporting.runs import Rate, Run
+from sordino.reporting.telemetry import Telemetry
 
 __all__ = ["TRACKERS", "Point", "Tracked", "Tracker", "tracked"]
 

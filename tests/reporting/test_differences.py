@@ -9,7 +9,7 @@ import pytest
 
 from sordino.evaluation import difference_interval
 from sordino.reporting import read_run
-from sordino.reporting.comparison import difference
+from sordino.reporting.differences import difference
 
 
 def test_it_is_the_paired_bootstrap_of_the_transcripts(runs: dict[str, Path]) -> None:
