@@ -31,5 +31,5 @@ def as_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _options(member: Any) -> str:
     pairs = ((field.name, default_of(field)) for field, _ in fields_of(member))
-    options = [f"`{name}` (required)" if default == "required" else f"`{name} = {default}`" for name, default in pairs]
+    options = [f"`{name}` (required)" if default == "required" else f"`{name}={default}`" for name, default in pairs]
     return "<br>".join(options) or "none"

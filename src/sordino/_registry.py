@@ -84,5 +84,6 @@ def load_plugins(modules: Sequence[str]) -> None:
             importlib.import_module(module)
         except ImportError as error:
             raise ConfigError(
-                f"plugins: module {module!r} cannot be imported ({error}); install it or correct the name."
+                f"plugins: module {module!r} cannot be imported ({error}); install it, put its folder on "
+                "PYTHONPATH, or correct the name."
             ) from error

@@ -17,6 +17,7 @@ from sordino.privacy import PrivacyOptions
 __all__ = ["TASKS", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
 
 TASKS: Registry[Any] = Registry("task")
+"""All kinds of experiment by name, the values of ``task``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

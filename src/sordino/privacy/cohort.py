@@ -18,6 +18,7 @@ from sordino.privacy.noise import Stream
 __all__ = ["COHORTS", "CohortSampler", "FixedSize", "Poisson"]
 
 COHORTS: Registry[Any] = Registry("cohort sampler")
+"""All cohort samplers by name, the values of ``federated.cohort``."""
 
 
 class CohortSampler(ABC):

@@ -16,6 +16,7 @@ from sordino.privacy import Released
 __all__ = ["METHODS", "FederatedMethod", "ServerState"]
 
 METHODS: Registry[Any] = Registry("federated method", package="sordino.federated.methods")
+"""All federated methods by name, the values of ``federated.method``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from sordino.layout import Group, ParameterLayout
 __all__ = ["ALLOCATIONS", "Allocation", "AllocationState", "Blocks", "ClipBounds", "ReleasedNorms"]
 
 ALLOCATIONS: Registry[Any] = Registry("allocation", package="sordino.privacy.allocations")
+"""All allocations by name, the values of ``privacy.allocation``."""
 
 Blocks: TypeAlias = tuple[Group, ...]
 """What is clipped as one vector, each a union of groups of the layout; blocks tile the flat vector."""
