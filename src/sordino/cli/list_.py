@@ -17,7 +17,7 @@ def list_methods(
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help="Module that registers methods.")] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """List allocations, cohorts, methods, connectors, corpora, partitions and layouts of recordings.
+    """List allocations, cohorts, methods, connectors, corpora, partitions, layouts of recordings and trackers.
 
     Example: sordino list
     """
@@ -46,6 +46,7 @@ def _families(plugins: list[str]) -> dict[str, Any]:
     from sordino.federated import METHODS
     from sordino.models import CONNECTORS
     from sordino.privacy import ALLOCATIONS, COHORTS
+    from sordino.reporting.trackers import TRACKERS
 
     load_plugins(plugins)
     families = {
@@ -56,6 +57,7 @@ def _families(plugins: list[str]) -> dict[str, Any]:
         "data.corpus": CORPORA,
         "data.partition": PARTITIONS,
         "data prepare": SOURCES,
+        "track --to": TRACKERS,
         "task": TASKS,
     }
     return {

@@ -1,4 +1,4 @@
-"""``sordino report``: a page about one run, or several side by side."""
+"""``sordino report``: a page about one run, several side by side, or a comparison."""
 
 from __future__ import annotations
 
@@ -14,21 +14,30 @@ __all__ = ["report"]
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Folders of runs; others are compared with the first.")
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of runs, others beside the first; or that of a comparison."),
     ],
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="HTML file to write; RUN/report.html for one run, report.html for several."),
+        typer.Option(
+            "--out", "-o", help="HTML file to write; RUN/report.html for one folder, report.html for several."
+        ),
     ] = None,
     figures: Annotated[
-        Path | None, typer.Option("--figures", help="Folder for each figure as SVG and PDF too.", metavar="DIR")
+        Path | None,
+        typer.Option(
+            "--figures",
+            help="Folder for each figure as SVG and PDF too, and a comparison's table as LaTeX and Markdown.",
+            metavar="DIR",
+        ),
     ] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Write one self-contained HTML page: error rates, guarantee, examples, figures.
 
-    Examples: sordino report runs/first, sordino report runs/flat runs/auto -o comparison.html --figures figures
+    Examples: sordino report runs/first, sordino report runs/flat runs/auto -o both.html, sordino report runs/comparison
+    --figures figures
     """
     from sordino.reporting import write_report
 
@@ -41,4 +50,4 @@ def report(
         return
     stdout().print(f"written: {path}", soft_wrap=True, markup=False)
     if figures is not None:
-        stdout().print(f"{len(written)} files of figures are in {figures}", soft_wrap=True, markup=False)
+        stdout().print(f"{len(written)} files of figures and tables are in {figures}", soft_wrap=True, markup=False)

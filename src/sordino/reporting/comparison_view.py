@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sordino.reporting.comparison import Comparison, Variant
+from sordino.reporting.comparison import Comparison
 from sordino.reporting.comparison_table import comparison_table
 from sordino.reporting.figures import (
     Plate,
@@ -35,8 +35,13 @@ class ComparisonView:
         return comparison_table(self.comparison)
 
     @property
-    def failed(self) -> Sequence[Variant]:
-        return [variant for variant in self.comparison.variants if variant.failures]
+    def failures(self) -> Mapping[tuple[str, str], Sequence[int]]:
+        """Seeds that failed, by variant and reason."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for variant in self.comparison.variants:
+            for failure in variant.failures:
+                found.setdefault((variant.label, failure.reason), []).append(failure.seed)
+        return found
 
     @property
     def seeded(self) -> bool:

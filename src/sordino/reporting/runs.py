@@ -134,6 +134,12 @@ class Run:
         return next((rate for number, rate in reversed(self.rates) if number > 0), None)
 
     @property
+    def observed(self) -> Sequence[tuple[int, Telemetry]]:
+        """The rounds of which debug telemetry says something, that is, in which somebody took part."""
+        told = ((line.number, line.telemetry) for line in self.rounds)
+        return [(number, telemetry) for number, telemetry in told if telemetry is not None and telemetry.counted]
+
+    @property
     def test_is(self) -> str:
         """Whose speech the rates are measured on."""
         return "" if self.result is None else self.result.test_is

@@ -19,9 +19,9 @@ def over_rounds(runs: Iterable[Run], quantity: Callable[[Telemetry], Mapping[str
     """The quantity by component and round, averaged over the runs that recorded it."""
     found: dict[str, dict[int, list[float]]] = {}
     for run in runs:
-        for line in run.rounds:
-            for component, value in quantity(line.telemetry).items() if line.telemetry is not None else ():
-                found.setdefault(component, {}).setdefault(line.number, []).append(value)
+        for number, telemetry in run.observed:
+            for component, value in quantity(telemetry).items():
+                found.setdefault(component, {}).setdefault(number, []).append(value)
     return {
         component: [(number, _mean(values)) for number, values in sorted(rounds.items())]
         for component, rounds in found.items()

@@ -77,6 +77,11 @@ class Telemetry:
     components: Mapping[str, float]
 
     @property
+    def counted(self) -> int:
+        """Clients that the means are over; where nobody was drawn, they are zeros that say nothing."""
+        return self.replies - self.not_finite
+
+    @property
     def norm_ratio(self) -> float | None:
         """Norm of the rest of the model's update over the encoder's; None where there is not both."""
         encoder = self.components.get("encoder", 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,6 +19,7 @@ from sordino.reporting.figures.style import (
     canvas,
     legend,
     styled,
+    trace,
     whole_rounds,
 )
 from sordino.reporting.runs import Run
@@ -71,11 +73,11 @@ def clipping_dynamics(variants: Sequence[Variant]) -> Plate | None:
     shown = [(one, parts) for one, parts in recorded if all(parts)]
     if not shown:
         return None
-    with styled():
+    with styled(**{"lines.markersize": 3.0}):
         figure = Figure(figsize=(WIDTH_IN, 0.8 + 0.78 * len(shown)), layout="constrained")
         grid = figure.subplots(len(shown), 2, sharex=True, sharey=True, squeeze=False)
         for row, (variant, parts) in zip(grid, shown, strict=True):
-            row[0].set_title(variant.label, loc="left", fontsize=7, pad=2, wrap=True)
+            row[0].set_title(textwrap.shorten(variant.label, 60, placeholder=" ..."), loc="left", fontsize=7, pad=3)
             for axes, shares in zip(row, parts, strict=True):
                 _draw(axes, shares)
                 axes.set_yticks([0, 50, 100])
@@ -109,28 +111,19 @@ def _single(run: Run, shares: Series, value: Callable[[Block], float | None], la
 
 def _draw(axes: Axes, shares: Series) -> None:
     for component in (name for name in COMPONENTS if name in shares):
-        colour, marker, line = PALETTE[COMPONENTS[component]]
-        axes.plot(
-            [number for number, _ in shares[component]],
-            [100 * share for _, share in shares[component]],
-            color=colour,
-            marker=marker,
-            markersize=3,
-            linestyle=line,
-            label=COMPONENT_LABELS.get(component, component),
-        )
+        points = [(number, 100 * share) for number, share in shares[component]]
+        trace(axes, points, PALETTE[COMPONENTS[component]], label=COMPONENT_LABELS.get(component, component))
     axes.set_ylim(-5, 105)
     whole_rounds(axes)
 
 
 def _band(axes: Axes, run: Run, component: str, value: Callable[[Block], float | None]) -> bool:
     found: list[tuple[int, float, float]] = []
-    for line in run.rounds:
-        blocks = [] if line.telemetry is None else line.telemetry.blocks
-        bounded = [block for block in blocks if block.component == component and block.clip_norm is not None]
+    for number, telemetry in run.observed:
+        bounded = [block for block in telemetry.blocks if block.component == component and block.clip_norm is not None]
         values = [100 * known for block in bounded if (known := value(block)) is not None]
         if len(values) > 1:
-            found.append((line.number, min(values), max(values)))
+            found.append((number, min(values), max(values)))
     if found:
         numbers, low, high = zip(*found, strict=True)
         axes.fill_between(numbers, low, high, color=PALETTE[COMPONENTS[component]][0], alpha=0.12, linewidth=0)

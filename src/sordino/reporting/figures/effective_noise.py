@@ -51,7 +51,7 @@ def effective_noise(variants: Sequence[Variant]) -> Plate | None:
     if not multipliers:
         return None
     with styled():
-        figure, axes = canvas(height_in=2.7)
+        figure, axes = canvas(height_in=2.5)
         for multiplier in multipliers:
             _curves(axes, multiplier, named=len(multipliers) > 1)
         handles = [
@@ -71,14 +71,14 @@ def effective_noise(variants: Sequence[Variant]) -> Plate | None:
         )
         log_scale(axes, "y")
         axes.set_xlabel("encoder's share of the squared clip norm, alpha")
-        axes.set_ylabel("effective noise multiplier")
+        axes.set_ylabel("effective noise multiplier z_eff")
         legend(figure, handles)
     return Plate(name="effective-noise", title="Effective noise by share", caption=_caption(), figure=figure)
 
 
 def channels_of(run: Run) -> Channels | None:
     """A run's pools in its last round; None unless it clips and noises the encoder apart from everything else."""
-    rounds = [line.telemetry for line in run.rounds if line.telemetry is not None]
+    rounds = [telemetry for _, telemetry in run.observed]
     cohort = _expected_cohort(run)
     if not rounds or cohort is None or run.option("privacy", "rule") == "normalise":
         return None
@@ -138,5 +138,5 @@ def _caption() -> str:
         "Lines: effective noise multiplier of the encoder, z / sqrt(alpha), and of the rest, z / sqrt(1 - alpha), under "
         "isotropic noise. Points: the variants' own shares in the last round, the encoder's and the rest's, each in its "
         "line's colour; shaped noise and noise that also pays for clip indicators lie off the lines. "
-        f"{CHANNEL_CAVEAT[0].upper()}{CHANNEL_CAVEAT[1:]}"
+        f"{CHANNEL_CAVEAT}"
     )

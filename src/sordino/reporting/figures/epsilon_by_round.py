@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from sordino.privacy.statement import MEANINGFUL
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import GREY, INK, canvas, legend, log_scale, series, styled, whole_rounds
+from sordino.reporting.figures.style import GREY, INK, canvas, legend, log_scale, series, styled, trace, whole_rounds
 from sordino.reporting.runs import Run
 
 __all__ = ["epsilon_by_round"]
@@ -32,9 +32,8 @@ def epsilon_by_round(runs: Sequence[Run]) -> Plate | None:
         figure, axes = canvas(height_in=2.1)
         for index, run in enumerate(runs):
             if run.label in spent:
-                colour, marker, line = series(index)
-                numbers, values = zip(*([] if log else [(0, 0.0)]), *spent[run.label], strict=True)
-                axes.plot(numbers, values, color=colour, marker=marker, linestyle=line, label=run.label, zorder=3)
+                points = [*([] if log else [(0, 0.0)]), *spent[run.label]]
+                trace(axes, points, series(index), label=run.label)
         budget = _budget(runs[0], max(ends)) if len(runs) == 1 else None
         _scale(axes, spent, budget, log=log)
         if budget is not None:

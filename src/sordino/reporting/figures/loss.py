@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import PALETTE, canvas, styled, whole_rounds
+from sordino.reporting.figures.style import PALETTE, canvas, styled, trace, whole_rounds
 from sordino.reporting.runs import Run
 
 __all__ = ["training_loss"]
@@ -11,13 +11,12 @@ __all__ = ["training_loss"]
 
 def training_loss(run: Run) -> Plate | None:
     """Mean loss of local training by round; None without debug telemetry."""
-    losses = [(line.number, line.telemetry.loss) for line in run.rounds if line.telemetry is not None]
+    losses = [(number, telemetry.loss) for number, telemetry in run.observed]
     if not losses:
         return None
     with styled():
         figure, axes = canvas(height_in=2.1)
-        colour, marker, line = PALETTE[0]
-        axes.plot(*zip(*losses, strict=True), color=colour, marker=marker, linestyle=line)
+        trace(axes, losses, PALETTE[0])
         axes.set_xlabel("federated round")
         axes.set_ylabel("training loss (nats a token)")
         axes.set_ylim(bottom=0)

@@ -7,7 +7,7 @@ from typing import Final
 
 from sordino.reporting.comparison import Variant
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import GREY, canvas, legend, log_scale, series, styled, whole_rounds
+from sordino.reporting.figures.style import GREY, canvas, legend, log_scale, series, styled, trace, whole_rounds
 from sordino.reporting.series import over_rounds
 from sordino.reporting.telemetry import Telemetry
 
@@ -22,22 +22,18 @@ def norm_ratio(variants: Sequence[Variant]) -> Plate | None:
     values = [value for points in found for _, value in points]
     if not values:
         return None
-    with styled():
-        figure, axes = canvas(height_in=2.6)
+    with styled(**{"lines.markersize": 3.0}):
+        figure, axes = canvas(height_in=2.3)
         for index, (variant, points) in enumerate(zip(variants, found, strict=True)):
             if points:
-                colour, marker, line = series(index)
-                axes.plot(
-                    *zip(*points, strict=True), color=colour, marker=marker, linestyle=line, markersize=3,
-                    label=variant.label,
-                )  # fmt: skip
+                trace(axes, points, series(index), label=variant.label)
         axes.set_ylim(min(*values, 2) / 1.4, 1.4 * max(*values, 10))
         log_scale(axes, "y")
         for level, meaning in _GUIDES.items():
             axes.axhline(level, color=GREY, linewidth=0.9, linestyle=":", zorder=1)
             axes.annotate(
-                meaning, (1, level), (-2, 2), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=6.5,
-                color=GREY, ha="right",
+                meaning, (1, level), (-2, 2 if level > 2 else -8), xycoords=("axes fraction", "data"),
+                textcoords="offset points", fontsize=6.5, color=GREY, ha="right",
             )  # fmt: skip
         axes.set_xlabel("federated round")
         axes.set_ylabel("norm of the rest / encoder")
@@ -48,8 +44,8 @@ def norm_ratio(variants: Sequence[Variant]) -> Plate | None:
         title="Component norm ratio by round",
         caption=(
             "Norm of the rest of the model's update over the norm of the encoder's, both means over clients before "
-            "clipping, and over the seeds. Rules of thumb, dotted: from about 10 on, one joint clip norm starves the encoder "
-            "and a split pays; below about 2, weighting by size and released norms (dim-ema) is the safer choice."
+            "clipping, and over the seeds. Rules of thumb, dotted: from about 10 on, one joint clip norm starves the "
+            "encoder and a split pays; below about 2, weighting by size and released norms (dim-ema) is the safer choice."
         ),
         figure=figure,
     )

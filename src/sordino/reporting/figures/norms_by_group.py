@@ -40,7 +40,7 @@ def norms_by_group(run: Run) -> Plate | None:
     Returns:
         None without debug telemetry, and for fewer than three parts, which `norms_by_round` shows.
     """
-    rows = _rows([line.telemetry for line in run.rounds if line.telemetry is not None])
+    rows = _rows([telemetry for _, telemetry in run.observed])
     if len(rows) < 3:
         return None
     named = len(rows) <= _MOST_NAMED

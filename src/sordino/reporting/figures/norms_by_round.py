@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, styled, whole_rounds
+from sordino.reporting.figures.style import COMPONENTS, INK, PALETTE, canvas, styled, trace, whole_rounds
 from sordino.reporting.runs import Run
 from sordino.reporting.telemetry import Telemetry
 
@@ -18,7 +18,7 @@ def norms_by_round(run: Run) -> Plate | None:
     Returns:
         None without debug telemetry, and where nothing but many blocks was recorded, which `norms_by_group` shows.
     """
-    rounds = [(line.number, line.telemetry) for line in run.rounds if line.telemetry is not None]
+    rounds = run.observed
     series = {number: _norms(telemetry) for number, telemetry in rounds}
     names = [name for name in COMPONENTS if any(name in norms for norms in series.values())]
     if not names:
@@ -28,9 +28,8 @@ def norms_by_round(run: Run) -> Plate | None:
     with styled():
         figure, axes = canvas(height_in=2.1)
         for name in names:
-            colour, marker, line = PALETTE[COMPONENTS[name]]
             points = [(number, norms[name]) for number, norms in series.items() if name in norms]
-            axes.plot(*zip(*points, strict=True), color=colour, marker=marker, linestyle=line, label=name)
+            trace(axes, points, PALETTE[COMPONENTS[name]], label=name)
         for bound in sorted(bounds):
             axes.axhline(bound, color=INK, linewidth=0.9, linestyle=(0, (4, 2)), label=f"clip norm {bound:g}")
         axes.set_xlabel("federated round")

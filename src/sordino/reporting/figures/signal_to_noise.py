@@ -20,6 +20,7 @@ from sordino.reporting.figures.style import (
     log_scale,
     series,
     styled,
+    trace,
     whole_rounds,
 )
 from sordino.reporting.runs import Run
@@ -41,10 +42,7 @@ def signal_to_noise(run: Run) -> Plate | None:
     with styled():
         figure, axes = canvas(height_in=2.1)
         for component in (name for name in COMPONENTS if name in ratios):
-            colour, marker, line = PALETTE[COMPONENTS[component]]
-            axes.plot(
-                *zip(*ratios[component], strict=True), color=colour, marker=marker, linestyle=line, label=component
-            )
+            trace(axes, ratios[component], PALETTE[COMPONENTS[component]], label=component)
         _finish(axes, [value for points in ratios.values() for _, value in points])
         axes.set_xlabel("federated round")
         axes.set_ylabel("signal to noise")
@@ -64,17 +62,13 @@ def signal_to_noise_by_variant(variants: Sequence[Variant]) -> Plate | None:
     if not components:
         return None
     values = [value for found in ratios for points in found.values() for _, value in points]
-    with styled():
-        figure = Figure(figsize=(WIDTH_IN, 1.1 + 1.05 * len(components)), layout="constrained")
+    with styled(**{"lines.markersize": 3.0}):
+        figure = Figure(figsize=(WIDTH_IN, 0.7 + 1.05 * len(components)), layout="constrained")
         panels = figure.subplots(len(components), 1, sharex=True, squeeze=False)[:, 0]
         for axes, component in zip(panels, components, strict=True):
             for index, (variant, found) in enumerate(zip(variants, ratios, strict=True)):
                 if component in found:
-                    colour, marker, line = series(index)
-                    axes.plot(
-                        *zip(*found[component], strict=True), color=colour, marker=marker, linestyle=line, markersize=3,
-                        label=variant.label,
-                    )  # fmt: skip
+                    trace(axes, found[component], series(index), label=variant.label)
             _finish(axes, values)
             axes.set_ylabel(component)
         panels[-1].set_xlabel("federated round (up: signal to noise, log scale)")

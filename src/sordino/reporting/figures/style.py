@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,11 +27,18 @@ __all__ = [
     "log_scale",
     "series",
     "styled",
+    "trace",
     "whole_rounds",
 ]
 
 WIDTH_IN: Final = 3.4
 """One column of a two-column paper, inches; on a phone it fills the screen at nearly its own size."""
+
+_LINE_IN: Final = 0.145
+"""Height of a line of a legend, inches."""
+
+_LETTERS: Final = 24
+"""Width of a label in a legend of two columns."""
 
 INK: Final = "#1d2329"
 GREY: Final = "#69727d"
@@ -48,7 +56,7 @@ PALETTE: Final = (
 """Colour, marker and line of the first, second, ... series: hues that stay apart in every kind of colour blindness (after
 Okabe and Ito, darkened to be read on white), and a shape each for who sees or prints none."""
 
-COMPONENTS: Final[Mapping[str, int]] = {"encoder": 0, "connector": 2, "decoder": 1, "all": 0, "mixed": 3}
+COMPONENTS: Final[Mapping[str, int]] = {"encoder": 0, "connector": 2, "decoder": 1, "all": 6, "mixed": 3}
 """Index in `PALETTE` of each component, the same in every figure."""
 
 COMPONENT_LABELS: Final[Mapping[str, str]] = {"all": "whole update", "mixed": "other pool"}
@@ -116,8 +124,22 @@ def series(index: int) -> tuple[str, str, Any]:
     return colour, marker, PALETTE[(place + around) % len(PALETTE)][2]
 
 
+def trace(axes: Axes, points: Sequence[tuple[float, float]], look: tuple[str, str, Any], *, label: str = "") -> None:
+    """A line through the points with at most ten markers.
+
+    Args:
+        look: colour, marker and line, as `series` or `PALETTE` gives them.
+    """
+    colour, marker, line = look
+    at, values = zip(*points, strict=True)
+    axes.plot(
+        at, values, color=colour, marker=marker, linestyle=line, markevery=math.ceil(len(points) / 10), zorder=3,
+        label=label or None,
+    )  # fmt: skip
+
+
 def legend(figure: Figure, handles: Sequence[Artist] = (), **spacing: float) -> None:
-    """A legend above the axes, in as many columns as the labels leave room for.
+    """A legend above the axes, in as many columns as its labels leave room for; the figure grows by its lines.
 
     Args:
         figure: with labelled lines.
@@ -125,9 +147,14 @@ def legend(figure: Figure, handles: Sequence[Artist] = (), **spacing: float) -> 
         spacing: matplotlib's, in font sizes.
     """
     listed = list(handles) or list({str(one.get_label()): one for one in _labelled(figure)}.values())
-    labels = [textwrap.fill(str(one.get_label()), 44) for one in listed]
+    labels = [textwrap.fill(str(one.get_label()), _LETTERS) for one in listed]
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    columns = 1 if longest > 20 else 2 if longest > 11 else 3
+    columns = min(2 if longest > 12 else 3, len(labels))
+    rows = math.ceil(len(labels) / columns)
+    lines = max(
+        sum(1 + label.count("\n") for label in labels[start : start + rows]) for start in range(0, len(labels), rows)
+    )
+    figure.set_figheight(figure.get_figheight() + _LINE_IN * (lines - 1))
     figure.legend(listed, labels, loc="outside upper left", ncols=columns, **{"columnspacing": 1.0, **spacing})
 
 

@@ -29,8 +29,9 @@ def wer_against_epsilon(runs: Sequence[Measured]) -> Plate | None:
         figure, axes = canvas(height_in=2.5)
         unproven = [run for run in shown if not run.epsilon]
         for index, run in enumerate(shown):
-            apart = 1.12 ** (unproven.index(run) - (len(unproven) - 1) / 2) if run in unproven else 1.0
-            _draw(axes, run, index, at=run.epsilon or right * apart)
+            alike = [other for other in shown if other.epsilon == run.epsilon]
+            apart = 1.07 ** (alike.index(run) - (len(alike) - 1) / 2)
+            _draw(axes, run, index, at=apart * (run.epsilon or right))
         axes.set_xlim(min(proven) / 1.8, right * 1.8 if unproven else max(proven) * 1.8)
         log_scale(axes, "x")
         _shade(axes)
@@ -38,7 +39,7 @@ def wer_against_epsilon(runs: Sequence[Measured]) -> Plate | None:
             _mark_unproven(axes, right)
         axes.set_xlabel("epsilon (log scale; lower is more private)")
         axes.set_ylabel("word error rate (%)")
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
         legend(figure, handletextpad=0.2)
     return Plate(
         name="wer-against-epsilon", title="Word error rate against epsilon", caption=_caption(shown), figure=figure
@@ -84,5 +85,5 @@ def _caption(runs: Sequence[Measured]) -> str:
     return (
         f"Word error rate after adapting{f', on {whose}' if whose else ''}, against the epsilon that is guaranteed to each "
         f"{units}. Bars: 95 % bootstrap intervals over speakers. In the shaded part nobody is protected; runs without any "
-        "guarantee stand at the right end, at no particular epsilon."
+        "guarantee stand at the right end, at no particular epsilon. Points of one epsilon are set apart a little sideways."
     )

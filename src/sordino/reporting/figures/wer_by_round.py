@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 
 from sordino.reporting.figures.plate import Plate
-from sordino.reporting.figures.style import canvas, legend, series, styled, whole_rounds
+from sordino.reporting.figures.style import canvas, legend, series, styled, trace, whole_rounds
 from sordino.reporting.measured import Measured
 
 __all__ = ["wer_by_round"]
@@ -42,15 +42,16 @@ def wer_by_round(runs: Sequence[Measured], *, seeds: int = 1) -> Plate | None:
 
 
 def _draw(axes: Axes, run: Measured, index: int, *, offset: float, crowded: bool) -> None:
-    colour, marker, line = series(index)
     at = [number + offset for number, _ in run.rates]
-    wers = [100 * rate.wer for _, rate in run.rates]
-    axes.plot(at, wers, color=colour, marker=marker, linestyle=line, label=run.label, zorder=3)
+    look = series(index)
+    trace(
+        axes, [(place, 100 * rate.wer) for place, (_, rate) in zip(at, run.rates, strict=True)], look, label=run.label
+    )
     barred = list(zip(at, run.rates, strict=True))
     for place, (_, rate) in barred[-1:] if crowded else barred:
         if rate.ci95 is not None:
             low, high = rate.ci95
-            axes.vlines(place, 100 * low, 100 * high, color=colour, alpha=0.45, linewidth=1.0)
+            axes.vlines(place, 100 * low, 100 * high, color=look[0], alpha=0.45, linewidth=1.0)
 
 
 def _caption(runs: Sequence[Measured], seeds: int) -> str:

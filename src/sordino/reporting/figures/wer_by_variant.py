@@ -18,6 +18,7 @@ __all__ = ["wer_by_variant"]
 
 _COLOUR: Final = PALETTE[0][0]
 _LETTERS: Final = 17
+_WHITE: Final = {"facecolor": "white", "edgecolor": "none", "pad": 1}
 
 
 def wer_by_variant(comparison: Comparison) -> Plate | None:
@@ -56,7 +57,9 @@ def wer_by_variant(comparison: Comparison) -> Plate | None:
 def _rate(axes: Axes, row: int, variant: Variant) -> None:
     if variant.rate_after is None:
         what = "failed" if variant.failures else "not measured"
-        axes.annotate(what, (0, row), (3, 0), textcoords="offset points", va="center", fontsize=6.5, color=GREY)
+        axes.annotate(
+            what, (0, row), (3, 0), textcoords="offset points", va="center", fontsize=6.5, color=GREY, bbox=_WHITE
+        )
         return
     _dot(axes, row, variant.rate_after.wer, variant.rate_after.ci95)
     if len(variant.by_seed) > 1:

@@ -81,14 +81,20 @@ def _rate(number: int, rate: Rate) -> Iterator[Point]:
 
 
 def _telemetry(number: int, telemetry: Telemetry) -> Iterator[Point]:
-    yield Point("debug/loss", number, telemetry.loss)
     yield Point("debug/drawn", number, telemetry.drawn)
     yield Point("debug/replies", number, telemetry.replies)
     yield Point("debug/not_finite", number, telemetry.not_finite)
+    if not telemetry.counted:
+        return
+    yield Point("debug/loss", number, telemetry.loss)
+    for component, ratio in telemetry.signal_to_noise.items():
+        yield Point(f"debug/signal_to_noise/{component}", number, ratio)
     for component, norm in telemetry.components.items():
         yield Point(f"debug/norm/{component}", number, norm)
     for block in telemetry.blocks:
         yield Point(f"debug/mean_norm/{block.name}", number, block.mean_norm)
         yield Point(f"debug/clip_rate/{block.name}", number, block.clip_rate)
+        if block.clip_ratio is not None:
+            yield Point(f"debug/clip_ratio/{block.name}", number, block.clip_ratio)
         if block.clip_norm is not None:
             yield Point(f"debug/clip_norm/{block.name}", number, block.clip_norm)
