@@ -340,6 +340,16 @@ def test_auto_gives_what_a_small_component_leaves_to_the_others() -> None:
     assert connector == decoder == pytest.approx(math.sqrt((1 - encoder**2) / 2))
 
 
+@pytest.mark.parametrize("quantile", [0.2, 0.5, 0.8])
+def test_a_demand_rests_where_the_quantile_is_unclipped(quantile: float) -> None:
+    auto, equal = Auto(quantile=quantile), math.sqrt(0.5)
+    rests, grows, shrinks = 1 - quantile, min(1.2 - quantile, 1.0), max(0.8 - quantile, 0.0)
+    assert observe_rates(auto, (rests, rests)).statistics["demand"] == pytest.approx((equal, equal))
+    larger, smaller = observe_rates(auto, (grows, shrinks)).statistics["demand"]
+    assert larger == pytest.approx(equal * math.exp(grows - rests))
+    assert smaller == pytest.approx(equal * math.exp(shrinks - rests))
+
+
 def test_noise_beyond_all_and_none_does_not_count_as_more() -> None:
     assert observe_rates(Auto(), (-3.0, 7.0)) == observe_rates(Auto(), (0.0, 1.0))
 
