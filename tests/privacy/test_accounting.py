@@ -230,3 +230,11 @@ def test_advantages_at_the_ends() -> None:
     assert advantage([PlainRelease(what="all")]) == 1.0
     assert advantage([poisson(0.0, 0.5)]) == 1.0
     assert advantage([FixedSizeGaussian(noise_multiplier=1.0, size=3, population=9)]) is None
+
+
+def test_no_number_of_rounds_falls_into_a_hole_of_the_grid() -> None:
+    """At 17 rounds of this setting dp_accounting 0.6 divides by a mass near the smallest float and answers infinity."""
+    event = PoissonGaussian(noise_multiplier=0.1, rate=0.33333333)
+    figures = [epsilon([event] * rounds, delta=1e-5).value for rounds in (15, 16, 17, 18)]
+    assert figures == sorted(figures)
+    assert figures[2] == pytest.approx((figures[1] + figures[3]) / 2, rel=0.01)
