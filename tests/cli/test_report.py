@@ -68,6 +68,23 @@ def test_mistakes(arguments: list[str], said: list[str], finished: Path, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_comparison_has_a_page_and_tables(finished: Path, tmp_path: Path) -> None:
+    arguments = ["compare", finished.parent / "small.toml", "--allocations", "flat,pooled", "--out", tmp_path / "both"]
+    rows = json.loads(sordino(*arguments, "--json").stdout)["allocations"]
+    done = sordino("report", tmp_path / "both", "--figures", tmp_path / "figures", "--json")
+    table = json.loads(done.stdout)
+    assert table["report"] == str(tmp_path / "both" / "report.html")
+    assert {Path(file).suffix for file in table["figures"]} == {".svg", ".pdf", ".tex", ".md"}
+    assert all(f"{100 * row['wer']:.1f}" in (tmp_path / "figures" / "table.md").read_text() for row in rows.values())
+    assert (
+        sordino(*arguments, "--json").stdout
+        == json.dumps(json.loads((tmp_path / "both" / "comparison.json").read_text()), indent=2, ensure_ascii=False)
+        + "\n"
+    )  # a report in the folder is in nobody's way
+    (tmp_path / "both" / "comparison.json").unlink()
+    assert "has not ended" in sordino("report", tmp_path / "both", check=2).stderr
+
+
 def test_track_says_where_it_wrote(finished: Path, tmp_path: Path) -> None:
     table = json.loads(sordino("track", finished, "--dir", tmp_path, "--json").stdout)
     assert table == {"tracker": "tensorboard", "written": [str(tmp_path / "run")]}

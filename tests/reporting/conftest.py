@@ -1,4 +1,4 @@
-"""Real runs to report on, made once: private enough to be called so, in name only, and not at all."""
+"""Real runs to report on, made once: private enough to be called so, in name only, and not at all; and a comparison."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from sordino.experiments import load_experiment, run_federated
+from sordino.experiments.comparison import Variant, compare
+from sordino.experiments.sharing import Shared
+from sordino.reporting import write_report
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from reading_back import Page, assert_sound
 
 EXPERIMENT = """
 telemetry = "debug"
@@ -22,6 +27,7 @@ voices = 6
 utterances_per_voice = 3
 held_out_voices = 3
 utterances_per_held_out_voice = 2
+seen_utterances_per_voice = 1
 
 [federated]
 rounds = 3
@@ -39,23 +45,76 @@ every = 1
 threads = 1
 """
 
-CHANGES = {
-    "sound": ["privacy.allocation=flat"],
-    "weak": ["privacy.noise_multiplier=0.2", "privacy.allocation.method=alpha-split"],
-    "none": ["privacy.mechanism=none"],
-    "private": ["telemetry=private", "evaluation.every=0"],
-}
+BROKEN = "<b>broke</b> & $x_1$"
+"""Name of the variant that cannot be run."""
+
+VARIANTS = (
+    Variant("flat", ("privacy.allocation=flat",)),
+    Variant("alpha-split, z = 0.2", ("privacy.allocation=alpha-split", "privacy.noise_multiplier=0.2")),
+    Variant(BROKEN, ("privacy.epsilon=0.001",)),
+)
+
+
+WEIGHTS = shutil.ignore_patterns("*.safetensors")
+"""Reports do not read them, and a test that changes a copy need not copy them."""
 
 
 @pytest.fixture(scope="session")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("experiment") / "experiment.toml"
+    path.write_text(EXPERIMENT, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def comparison(experiment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a finished comparison of `VARIANTS` over two seeds, whose reference is the first."""
+    folder = tmp_path_factory.mktemp("comparisons") / "small"
+    compare(experiment, VARIANTS, folder, seeds=[0, 1])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def runs(comparison: Path, experiment: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of finished runs: ``sound`` (epsilon 5.8), ``weak`` (above 20), ``none``, and ``private`` telemetry."""
     root = tmp_path_factory.mktemp("runs")
-    file = root / "experiment.toml"
-    file.write_text(EXPERIMENT, encoding="utf-8")
-    for name, changes in CHANGES.items():
-        run_federated(load_experiment(file, changes), root / name)
-    return {name: root / name for name in CHANGES}
+    shutil.copytree(comparison / "flat-seed0", root / "sound")
+    shutil.copytree(comparison / "alpha-split-z-0.2-seed0", root / "weak")
+    shared = Shared()
+    for name, changes in {
+        "none": ["privacy.mechanism=none"],
+        "private": ["telemetry=private", "evaluation.every=0"],
+    }.items():
+        run_federated(load_experiment(experiment, changes), root / name, shared=shared)
+    return {name: root / name for name in ("sound", "weak", "none", "private")}
+
+
+@pytest.fixture(scope="session")
+def written(runs: dict[str, Path], comparison: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The page of these runs, or of the ``comparison``, written once; figures of ``private`` and the latter beside it."""
+    root = tmp_path_factory.mktemp("pages")
+
+    def write(*names: str) -> Path:
+        path = root / "-".join(names) / "report.html"
+        if not path.exists():
+            folders = {**runs, "comparison": comparison}
+            figures = path.parent / "figures" if {"private", "comparison"} & set(names) else None
+            write_report([folders[name] for name in names], path, figures=figures)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def page(written: Callable[..., Path]) -> Callable[..., Page]:
+    """The same, read back and found sound."""
+
+    def read(*names: str) -> Page:
+        found = Page(written(*names))
+        assert_sound(found)
+        return found
+
+    return read
 
 
 @pytest.fixture
@@ -63,9 +122,15 @@ def copied(runs: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     """A copy of one of the runs, to be changed."""
 
     def copy(name: str) -> Path:
-        return Path(shutil.copytree(runs[name], tmp_path / name))
+        return Path(shutil.copytree(runs[name], tmp_path / name, ignore=WEIGHTS))
 
     return copy
+
+
+@pytest.fixture
+def copied_comparison(comparison: Path, tmp_path: Path) -> Path:
+    """The comparison at another place, to be changed."""
+    return Path(shutil.copytree(comparison, tmp_path / "moved", ignore=WEIGHTS))
 
 
 @pytest.fixture

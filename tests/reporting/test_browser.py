@@ -14,24 +14,27 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from sordino.reporting import write_report
-
 # Chromium's own window is never narrower than 500 px, so the page is looked at through a frame of the width in question.
+WIDTHS = (390, 1280)
+FRAME = '<iframe style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>'
 WRAPPER = """<!doctype html><body style="margin:0">
-<iframe id="page" style="width:{width}px;height:900px;border:0" srcdoc="{page}"></iframe>
+{frames}
 <pre id="found"></pre>
 <script>
 onload = () => {{
-  const inner = document.getElementById("page").contentDocument;
-  const wide = [...inner.querySelectorAll("main *")].filter(
-    (one) => !one.closest(".scroll, svg") && one.getBoundingClientRect().right > {width} + 0.5);
-  const drawn = [...inner.querySelectorAll("figure svg")].map((one) => one.getBoundingClientRect());
-  document.getElementById("found").textContent = JSON.stringify({{
-    scroll: inner.documentElement.scrollWidth,
-    wide: wide.map((one) => one.outerHTML.slice(0, 120)),
-    figures: drawn.map((box) => [box.width, box.height]),
-    letters: inner.body.innerText.length,
+  const found = [...document.querySelectorAll("iframe")].map((frame) => {{
+    const inner = frame.contentDocument, width = frame.clientWidth;
+    const wide = [...inner.querySelectorAll("main *")].filter(
+      (one) => !one.closest(".scroll, svg") && one.getBoundingClientRect().right > width + 0.5);
+    const drawn = [...inner.querySelectorAll("figure svg")].map((one) => one.getBoundingClientRect());
+    return {{
+      scroll: inner.documentElement.scrollWidth,
+      wide: wide.map((one) => one.outerHTML.slice(0, 120)),
+      figures: drawn.map((box) => [box.width, box.height]),
+      letters: inner.body.innerText.length,
+    }};
   }});
+  document.getElementById("found").textContent = JSON.stringify(found);
 }};
 </script>"""
 
@@ -50,36 +53,28 @@ def chromium() -> Callable[..., str]:
     return call
 
 
-@pytest.fixture(scope="module")
-def reports(runs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    folder = tmp_path_factory.mktemp("reports")
-    for name, chosen in {"one": ["weak"], "three": ["sound", "weak", "none"]}.items():
-        write_report([runs[run] for run in chosen], folder / f"{name}.html")
-    return {"one": folder / "one.html", "three": folder / "three.html"}
-
-
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", ["one", "three"])
+@pytest.mark.parametrize("names", [("weak",), ("sound", "weak", "none"), ("comparison",)])
 def test_nothing_is_wider_than_the_screen(
-    name: str, width: int, chromium: Callable[..., str], reports: dict[str, Path], tmp_path: Path
+    names: tuple[str, ...], chromium: Callable[..., str], written: Callable[..., Path], tmp_path: Path
 ) -> None:
-    wrapper = tmp_path / "wrapper.html"
-    wrapper.write_text(WRAPPER.format(width=width, page=html.escape(reports[name].read_text(encoding="utf-8"))))
-    dom = chromium("--virtual-time-budget=5000", "--window-size=1400,1000", "--dump-dom", wrapper.as_uri())
+    page, wrapper = html.escape(written(*names).read_text(encoding="utf-8")), tmp_path / "wrapper.html"
+    frames = "".join(FRAME.format(width=width, page=page) for width in WIDTHS)
+    wrapper.write_text(WRAPPER.format(frames=frames))
+    dom = chromium("--virtual-time-budget=5000", "--window-size=1800,1000", "--dump-dom", wrapper.as_uri())
     match = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     assert match is not None
-    found = json.loads(html.unescape(match[1]))
-    assert found["wide"] == []
-    assert found["scroll"] == width
-    assert found["letters"] > 1000
-    assert len(found["figures"]) >= 3
-    for drawn_width, drawn_height in found["figures"]:
-        assert 300 < drawn_width < 480
-        assert drawn_height > 80
+    for width, found in zip(WIDTHS, json.loads(html.unescape(match[1])), strict=True):
+        assert found["wide"] == []
+        assert found["scroll"] == width
+        assert found["letters"] > 1000
+        assert len(found["figures"]) >= 3
+        for drawn_width, drawn_height in found["figures"]:
+            assert 300 < drawn_width < 480
+            assert drawn_height > 80
 
 
-def test_it_is_seen_and_printed(chromium: Callable[..., str], reports: dict[str, Path], tmp_path: Path) -> None:
-    page = reports["one"].as_uri()
+def test_it_is_seen_and_printed(chromium: Callable[..., str], written: Callable[..., Path], tmp_path: Path) -> None:
+    page = written("weak").as_uri()
     chromium("--window-size=1280,2000", f"--screenshot={tmp_path / 'page.png'}", page)
     pixels = imread(tmp_path / "page.png")[..., :3]  # [height, width, rgb], 0 to 1
     assert pixels.shape[:2] == (2000, 1280)

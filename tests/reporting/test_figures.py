@@ -26,7 +26,7 @@ from sordino.reporting.figures.style import WIDTH_IN
 from sordino.reporting.groups import by_language, by_speaker
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def plates(runs: dict[str, Path]) -> list[Plate]:
     three = read_runs([runs["sound"], runs["weak"], runs["none"]])
     weak = three[1]

@@ -31,53 +31,53 @@ def percent(fraction: float) -> str:
     return f"{100 * fraction:.1f} %"
 
 
-def test_a_run_with_its_own_figures(runs: dict[str, Path], tmp_path: Path) -> None:
-    folder = runs["sound"]
-    page = report(tmp_path / "report.html", folder)
+def test_a_run_with_its_own_figures(runs: dict[str, Path], page: Callable[..., Page]) -> None:
+    folder, found = runs["sound"], page("sound")
     result = json.loads((folder / "result.json").read_text())
     statement = json.loads((folder / "privacy.json").read_text())
     wer = result["wer"]
-    assert f"{percent(wer['before'])}→{percent(wer['after'])}" in page.text
-    assert f"{100 * wer['ci95'][0]:.1f} to {percent(wer['ci95'][1])}" in page.text
-    assert f"on {wer['test_is']}" in page.text
+    assert f"{percent(wer['before'])}→{percent(wer['after'])}" in found.text
+    assert f"{100 * wer['ci95'][0]:.1f} to {percent(wer['ci95'][1])}" in found.text
+    assert f"on {wer['test_is']}" in found.text
     for speaker, counts in result["report"]["by_speaker"].items():
-        assert speaker in page.text
-        assert percent(counts["wer"]) in page.text
-    assert statement["words"] in page.text
-    assert f"{math.ceil(100 * statement['epsilon']['pld']) / 100:.2f} at delta 1e-05" in page.text
+        assert speaker in found.text
+        assert percent(counts["wer"]) in found.text
+    assert statement["words"] in found.text
+    assert f"{math.ceil(100 * statement['epsilon']['pld']) / 100:.2f} at delta 1e-05" in found.text
     for accountant in ("pld", "rdp"):
-        assert f"{statement['epsilon'][accountant]:.4g}" in page.text
-    assert "Differential privacy." in page.text
+        assert f"{statement['epsilon'][accountant]:.4g}" in found.text
+    assert "Differential privacy." in found.text
     for name, number in result["versions"].items():
-        assert f"{name} {number}" in page.text
-    assert (folder / "config.toml").read_text().split() == page.text[page.text.index('task = "federated"') :].split()[
+        assert f"{name} {number}" in found.text
+    assert (folder / "config.toml").read_text().split() == found.text[found.text.index('task = "federated"') :].split()[
         : len((folder / "config.toml").read_text().split())
     ]
-    shown = {figure["figcaption"].split(".")[0] for figure in page.figures}
+    shown = {figure["figcaption"].split(".")[0] for figure in found.figures}
     assert {"Word error rate by round", "Word error rate by speaker", "Epsilon by round"} <= shown
-    assert {"Training loss by round", "Clip rate by round", "Update norms by round"} <= shown
+    assert {"Training loss by round", "Clip rate by round", "Clip ratio by round", "Update norms by round"} <= shown
+    assert {"Update norms by part", "Signal to noise by round"} <= shown
 
 
-def test_a_run_above_epsilon_20_is_never_called_private(runs: dict[str, Path], tmp_path: Path) -> None:
-    page = report(tmp_path / "report.html", runs["weak"])
-    assert page.text.count("A guarantee in name only.") == 2
-    assert "Differential privacy." not in page.text
-    assert "On average" not in page.text
-    assert "almost 100 % sure" in page.text
+def test_a_run_above_epsilon_20_is_never_called_private(page: Callable[..., Page]) -> None:
+    found = page("weak")
+    assert found.text.count("A guarantee in name only.") == 2
+    assert "Differential privacy." not in found.text
+    assert "On average" not in found.text
+    assert "almost 100 % sure" in found.text
 
 
-def test_a_run_without_privacy(runs: dict[str, Path], tmp_path: Path) -> None:
-    page = report(tmp_path / "report.html", runs["none"])
-    assert "Epsilonnone" in page.text.replace(" ", "")
-    assert "No privacy guarantee." in page.text
-    assert "Nothing limits what somebody could learn" in page.text
-    assert "Differential privacy." not in page.text
+def test_a_run_without_privacy(page: Callable[..., Page]) -> None:
+    found = page("none")
+    assert "Epsilonnone" in found.text.replace(" ", "")
+    assert "No privacy guarantee." in found.text
+    assert "Nothing limits what somebody could learn" in found.text
+    assert "Differential privacy." not in found.text
 
 
-def test_private_telemetry_shows_nothing_of_the_clients(runs: dict[str, Path], tmp_path: Path) -> None:
-    page = report(tmp_path / "report.html", runs["private"])
+def test_private_telemetry_shows_nothing_of_the_clients(page: Callable[..., Page]) -> None:
+    found = page("private")
     for word in ("Debug telemetry", "Training loss", "Clip rate", "Update norms", "clients were drawn"):
-        assert word not in page.text
+        assert word not in found.text
 
 
 def test_an_unfinished_run(unfinished: Path, tmp_path: Path) -> None:
@@ -166,15 +166,15 @@ def test_names_from_files_are_only_ever_text(copied: Callable[[str], Path], tmp_
         assert page.text.count(name) >= 3  # in the figure, in the table, in an example
 
 
-def test_several_runs_side_by_side(runs: dict[str, Path], tmp_path: Path) -> None:
-    page = report(tmp_path / "report.html", runs["sound"], runs["weak"], runs["none"])
+def test_several_runs_side_by_side(runs: dict[str, Path], page: Callable[..., Page]) -> None:
+    found = page("sound", "weak", "none")
     results = {name: json.loads((runs[name] / "result.json").read_text()) for name in ("sound", "weak", "none")}
     for result in results.values():
-        assert percent(result["wer"]["after"]) in page.text
+        assert percent(result["wer"]["after"]) in found.text
     points = 100 * (results["weak"]["wer"]["after"] - results["sound"]["wer"]["after"])
-    assert f"{points:+.1f}".replace("-", "−") in page.text
-    assert "A guarantee in name only" in page.text
-    shown = {figure["figcaption"].split(".")[0] for figure in page.figures}
+    assert f"{points:+.1f}".replace("-", "−") in found.text
+    assert "A guarantee in name only" in found.text
+    shown = {figure["figcaption"].split(".")[0] for figure in found.figures}
     assert shown == {"Word error rate by round", "Word error rate against epsilon", "Epsilon by round"}
 
 
@@ -194,13 +194,14 @@ def test_an_unfinished_run_beside_a_finished_one(runs: dict[str, Path], unfinish
     assert "kept no transcripts of a finished model" in page.text
 
 
-def test_the_same_records_give_the_same_bytes(runs: dict[str, Path], tmp_path: Path) -> None:
-    written = []
-    for name in ("first", "second"):
-        files = write_report([runs["private"]], tmp_path / name / "report.html", figures=tmp_path / name)
-        assert {file.suffix for file in files} == {".svg", ".pdf"}
-        written.append([path.read_bytes() for path in [tmp_path / name / "report.html", *files]])
-    assert written[0] == written[1]
+def test_the_same_records_give_the_same_bytes(
+    runs: dict[str, Path], written: Callable[..., Path], tmp_path: Path
+) -> None:
+    first = written("private")
+    files = write_report([runs["private"]], tmp_path / "report.html", figures=tmp_path / "figures")
+    assert {file.suffix for file in files} == {".svg", ".pdf"}
+    for file in [tmp_path / "report.html", *files]:
+        assert (first.parent / file.relative_to(tmp_path)).read_bytes() == file.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,10 @@ def trace(axes: Axes, points: Sequence[tuple[float, float]], look: tuple[str, st
     """A line through the points with at most ten markers.
 
     Args:
+        axes: to draw on.
+        points: pairs of x and y.
         look: colour, marker and line, as `series` or `PALETTE` gives them.
+        label: for the legend.
     """
     colour, marker, line = look
     at, values = zip(*points, strict=True)
