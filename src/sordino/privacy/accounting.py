@@ -115,24 +115,26 @@ def advantage(events: Sequence[Event], *, multiplicity: int = 1) -> float | None
 
 @lru_cache(maxsize=4096)
 def _pld(counts: tuple[tuple[GaussianEvent, int], ...], delta: float, multiplicity: int) -> Epsilon:
-    for coarser in (1.0, 1.3, 1.7):  # any grid gives an upper bound, and now and then one of them overflows
-        total = _total_loss(counts, multiplicity, coarser)
-        if isinstance(total, str):
-            return Epsilon(None, total)
+    total = _total_loss(counts, multiplicity)
+    if isinstance(total, str):
+        return Epsilon(None, total)
+    # dp_accounting overflows where epsilon lies around 720, whose inverse exponential is next to the smallest float. What
+    # a smaller delta costs is an upper bound too, and soon past that place.
+    for share in (1.0, 0.9, 0.7, 0.5, 0.2, 0.1, 0.01):
         with np.errstate(over="ignore"):
-            value = float(total.get_epsilon_for_delta(delta))
+            value = float(total.get_epsilon_for_delta(share * delta))
         if math.isfinite(value):
             return Epsilon(value)
     return Epsilon(None, "the privacy loss distribution overflowed")
 
 
 @lru_cache(maxsize=8)
-def _total_loss(counts: tuple[tuple[GaussianEvent, int], ...], multiplicity: int, coarser: float = 1.0) -> Any:
-    """Privacy loss distribution of all rounds together, on a grid so much coarser, or the reason why there is none."""
+def _total_loss(counts: tuple[tuple[GaussianEvent, int], ...], multiplicity: int) -> Any:
+    """Privacy loss distribution of all rounds together, or the reason why there is none."""
     if min(_worst_multiplier(event, multiplicity) for event, _ in counts) < _LEAST_NOISE:
         return "so little noise is beyond the grid of a privacy loss distribution"
     total = None
-    interval = coarser * max(_interval(event, multiplicity) for event, _ in counts)
+    interval = max(_interval(event, multiplicity) for event, _ in counts)
     for event, count in counts:
         if isinstance(event, FixedSizeGaussian) and multiplicity == 1 and event.size < event.population:
             return "sampling without replacement has no privacy loss distribution in dp_accounting"
