@@ -122,7 +122,8 @@ def test_an_update_of_one_extreme_value_throughout(name: str, extreme: float) ->
 def test_normalising_lets_small_blocks_grow_only_where_the_whole_is_too_large() -> None:
     small, large = Group("small", ("encoder",), ((0, 2),)), Group("large", ("decoder",), ((2, 3),))
     clipper = Clipper(ClipBounds((small, large), (0.6, 0.8)), 3, "digest", "normalise")
-    assert clipper.clip(torch.tensor([0.0, 1e-30, 5.0])).values.tolist() == pytest.approx([0.0, 0.6, 0.8], rel=1e-6)
+    for tiny in (1e-3, 1e-30, 1e-45):
+        assert clipper.clip(torch.tensor([0.0, tiny, 5.0])).values.tolist() == pytest.approx([0.0, 0.6, 0.8], rel=1e-6)
     assert clipper.clip(torch.tensor([0.0, 0.0, 5.0])).values.tolist() == pytest.approx([0.0, 0.0, 0.8], rel=1e-6)
     within = torch.tensor([0.1, 0.0, 0.9])
     assert torch.equal(clipper.clip(within).values, within)
