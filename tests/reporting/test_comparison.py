@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +12,15 @@ import pytest
 from reading_back import Page, assert_sound
 
 from sordino.errors import ConfigError, DataError
-from sordino.reporting import write_report
+from sordino.evaluation import Interval
+from sordino.reporting import read_run, write_report
 from sordino.reporting.comparison import Comparison
 from sordino.reporting.comparison_folder import holds_comparison, read_comparison
 from sordino.reporting.comparison_table import comparison_table
 from sordino.reporting.comparison_view import ComparisonView
+from sordino.reporting.differences import Difference
+from sordino.reporting.formatting import rounded_up
+from sordino.reporting.tables import Cell
 
 WEAK = "alpha-split, z = 0.2"
 BROKEN = "<b>broke</b> & $x_1$"
@@ -112,6 +117,31 @@ def test_figures_and_tables_are_written_beside_it(written: Callable[..., Path], 
     assert {"table.tex", "table.md", "wer-by-variant.svg", "wer-by-variant.pdf", "effective-noise.pdf"} <= names
     assert (folder / "table.tex").read_text() == comparison_table(read).latex()
     assert (folder / "table.md").read_text() == comparison_table(read).markdown()
+
+
+def cells(comparison: Comparison, label: str) -> dict[str, Cell]:
+    table = comparison_table(comparison)
+    row = next(row for row in table.rows if row[0].text == label)
+    return {column.title: cell for column, cell in zip(table.columns, row, strict=True)}
+
+
+@pytest.mark.parametrize(("bounds", "clear"), [((0.05, 0.2), True), ((-0.2, -0.05), True), ((-0.05, 0.2), False)])
+def test_a_clear_difference_stands_out(bounds: tuple[float, float], clear: bool, read: Comparison) -> None:
+    shown = dataclasses.replace(read.variants[1], difference=Difference(points=0.1, interval=Interval(bounds)))
+    cell = cells(dataclasses.replace(read, variants=[read.variants[0], shown]), WEAK)["points to flat"]
+    assert (cell.text, cell.strong) == ("+10.0", clear)
+
+
+def test_seeds_that_cost_differently_are_charged_the_most(read: Comparison, runs: dict[str, Path]) -> None:
+    for second, said in (("weak", "in name only"), ("none", "")):
+        both = {0: read_run(runs["sound"]), 1: read_run(runs[second])}
+        variant = dataclasses.replace(read.variants[1], runs=both)
+        cell = cells(dataclasses.replace(read, variants=[read.variants[0], variant]), WEAK)["epsilon for each speaker"]
+        assert variant.epsilon == both[1].epsilon
+        assert cell.detail == said
+        assert variant.guarantee is not None
+        assert not variant.guarantee.sound
+        assert cell.text == ("none" if second == "none" else rounded_up(both[1].epsilon or 0))
 
 
 def test_private_telemetry_leaves_no_diagnosis(copied_comparison: Path, tmp_path: Path) -> None:

@@ -104,28 +104,54 @@ def test_effective_noise_is_that_of_the_plan(split: Variant, experiment: Path) -
     assert channels.encoder == pytest.approx(0.2 / math.sqrt(0.05))
 
 
-def test_shaped_noise_is_read_from_the_noise_itself(split: Variant) -> None:
+def changed(run: Run, *, louder: str, pooled: bool = False) -> Run:
+    """The run with twice the noise on a component, and its blocks joined to an encoder pool and a rest if asked."""
+
+    def change(told: Telemetry) -> Telemetry:
+        groups = tuple(
+            dataclasses.replace(part, noise_std=(1 + (part.component == louder)) * part.noise_std)
+            for part in told.groups
+        )
+        sides = {
+            "encoder": [block for block in told.blocks if block.component == "encoder"],
+            "rest": [block for block in told.blocks if block.component != "encoder"],
+        }
+        pools = tuple(
+            dataclasses.replace(blocks[0], name=name, clip_norm=math.hypot(*(block.clip_norm or 0 for block in blocks)))
+            for name, blocks in sides.items()
+        )
+        return dataclasses.replace(told, groups=groups, blocks=pools if pooled else told.blocks)
+
+    rounds = [
+        line if line.telemetry is None else dataclasses.replace(line, telemetry=change(line.telemetry))
+        for line in run.rounds
+    ]
+    return dataclasses.replace(run, rounds=rounds)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_shaped_noise_is_read_from_the_noise_itself(pooled: bool, split: Variant) -> None:
     """Twice the noise on the encoder alone: its multiplier doubles, the rest's stays."""
     run = split.first
     assert run is not None
-    before = channels_of(run)
-    rounds = [
-        line if line.telemetry is None else dataclasses.replace(
-            line,
-            telemetry=dataclasses.replace(
-                line.telemetry,
-                groups=tuple(
-                    dataclasses.replace(part, noise_std=(1 + (part.component == "encoder")) * part.noise_std)
-                    for part in line.telemetry.groups
-                ),
-            ),
-        )
-        for line in run.rounds
-    ]  # fmt: skip
-    after = channels_of(dataclasses.replace(run, rounds=rounds))
+    before, after = channels_of(run), channels_of(changed(run, louder="encoder", pooled=pooled))
     assert before is not None
     assert after is not None
     assert (after.encoder, after.rest) == (pytest.approx(2 * before.encoder), pytest.approx(before.rest))
+
+
+def test_every_block_counts_with_its_own_noise(split: Variant) -> None:
+    """Twice the noise on the connector: the rest's signal to noise loses three quarters of the connector's part."""
+    run = split.first
+    assert run is not None
+    before, after = channels_of(run), channels_of(changed(run, louder="connector"))
+    assert before is not None
+    assert after is not None
+    squares = [(block.component, (block.clip_norm or 0) ** 2) for block in telemetry_of(run)[-1].blocks]
+    connector = sum(square for component, square in squares if component == "connector")
+    rest = sum(square for component, square in squares if component != "encoder")
+    assert after.encoder == pytest.approx(before.encoder)
+    assert after.rest == pytest.approx(before.rest * (1 - 0.75 * connector / rest) ** -0.5)
 
 
 def test_one_joint_bound_has_no_channels(runs: dict[str, Path]) -> None:
