@@ -57,7 +57,7 @@ class ModelOptions:
     """
 
     base: Annotated[str, FolderOrName(reserved=("pocket",))] | None = option(
-        '"pocket" (shipped, 1.3 M parameters), the folder of a speech-LLM saved by sordino, or a Voxtral (hub id or folder)',
+        '"pocket" (shipped, 1.1 M parameters), the folder of a speech-LLM saved by sordino, or a Voxtral (hub id or folder)',
         None,
     )
     encoder: Annotated[str, FolderOrName()] | None = option(
