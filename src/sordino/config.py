@@ -66,19 +66,26 @@ def option(help_text: str, default: Any = dataclasses.MISSING, *, factory: Any =
     return dataclasses.field(default=default, metadata={"help": help_text})
 
 
-def load(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+def load(path: Path, overrides: Sequence[str] = (), *, keep_unset: bool = False) -> dict[str, Any]:
     """Reads an experiment file, its ``extends`` ancestors and ``--set`` overrides into one table.
 
     A table of the child is merged into the parent's, except one that names another ``method``: that replaces it. A
     method's name stands for a table of that method.
     ``${NAME}`` in a string is replaced by the environment variable.
 
+    Args:
+        path: the file.
+        overrides: ``key=value`` texts.
+        keep_unset: leave ``${NAME}`` as it is where there is no such variable, for looking at an experiment without
+            what the variable leads to.
+
     Raises:
-        ConfigError: file missing, not TOML, a circle of ``extends``, an override that is not ``key=value``.
+        ConfigError: file missing, not TOML, a circle of ``extends``, an override that is not ``key=value``, or an
+            environment variable that is not set.
     """
     table = _read(path, ())
     table = _merge(table, parse_overrides(overrides))
-    expanded: dict[str, Any] = _map_texts(table, _expand)
+    expanded: dict[str, Any] = _map_texts(table, lambda text: _expand(text, keep_unset=keep_unset))
     return expanded
 
 
@@ -165,13 +172,15 @@ def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
     return value
 
 
-def _expand(text: str) -> str:
-    expanded = re.sub(r"\$\{(\w+)\}", _environment, text)
+def _expand(text: str, *, keep_unset: bool) -> str:
+    def environment(match: re.Match[str]) -> str:
+        return match.group() if keep_unset and match.group(1) not in os.environ else _environment(match.group(1))
+
+    expanded = re.sub(r"\$\{(\w+)\}", environment, text)
     return _FileText(expanded, text.folder) if isinstance(text, _FileText) else expanded
 
 
-def _environment(match: re.Match[str]) -> str:
-    name = match.group(1)
+def _environment(name: str) -> str:
     if name not in os.environ:
         raise ConfigError(
             f"the environment variable {name} is not set; set it to what the experiment file means by ${{{name}}}."

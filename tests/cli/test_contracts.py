@@ -55,6 +55,17 @@ def test_private_telemetry_writes_nothing_that_the_guarantee_does_not_cover(smal
     assert "Not covered: debug telemetry" in statement
 
 
+def test_a_published_setting_is_planned_without_data_weights_or_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SORDINO_DATA", raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    file = Path(__file__).parents[2] / "examples" / "paper" / "voxtral-mini.toml"
+    report = json.loads(sordino("plan", file, "--json").stdout)
+    assert report["parameters"] == {"encoder": 1_966_080, "connector": 25_165_824, "decoder": 2_703_360}
+    assert report["epsilon"]["pld"] == pytest.approx(1251.16, rel=1e-3)
+    assert report["outlook"]["noise_for_epsilon"]["8"] == pytest.approx(1.4, rel=5e-3)
+    assert "SORDINO_DATA is not set" in sordino("run", file, check=2).stderr
+
+
 def test_plan_needs_no_data_and_has_the_promised_keys(small: Path) -> None:
     report = json.loads(sordino("plan", small, "--set", "privacy.allocation.alpha=0.1", "--json").stdout)
     assert set(report["parameters"]) == {"encoder", "connector", "decoder"}

@@ -37,7 +37,7 @@ def plan(
     from sordino.experiments import load_experiment
     from sordino.experiments.planning import plan_report
 
-    options = load_experiment(file, overrides or [])
+    options = load_experiment(file, overrides or [], keep_unset=True)
     report = plan_report(options, outlook=True)
     if measure is not None:
         from sordino.experiments.norms import measure_norms, recommend

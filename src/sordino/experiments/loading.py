@@ -20,17 +20,20 @@ def default_job() -> Path:
     return Path(str(files("sordino.experiments") / "default.toml"))
 
 
-def load_experiment(path: Path | None, overrides: Sequence[str] = ()) -> FederatedExperiment:
+def load_experiment(
+    path: Path | None, overrides: Sequence[str] = (), *, keep_unset: bool = False
+) -> FederatedExperiment:
     """Reads an experiment file, or the default job.
 
     Args:
         path: the file; None for the default job.
         overrides: ``key=value`` texts.
+        keep_unset: do without environment variables that are not set, for planning where there is no data.
 
     Raises:
         ConfigError: anything wrong with the file, named with its key.
     """
-    table: dict[str, Any] = load(path or default_job(), overrides)
+    table: dict[str, Any] = load(path or default_job(), overrides, keep_unset=keep_unset)
     plugins = table.get("plugins", [])
     if not isinstance(plugins, list) or not all(isinstance(name, str) for name in plugins):
         raise ConfigError(f"plugins = {plugins!r}: expected a list of module names in quotes.")
