@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from sordino.errors import ConfigError
 
-__all__ = ["at_least", "did_you_mean", "finite", "fraction", "one_of", "positive"]
+__all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "one_of", "positive"]
 
 
 def finite(name: str, value: float) -> float:
@@ -29,6 +29,13 @@ def at_least(name: str, value: float, minimum: float) -> float:
     """Raises ConfigError unless ``minimum <= value < inf``."""
     if finite(name, value) < minimum:
         raise ConfigError(f"{name} = {value!r}: expected at least {minimum}; raise {name}.")
+    return value
+
+
+def at_most(name: str, value: float, maximum: float) -> float:
+    """Raises ConfigError unless ``-inf < value <= maximum``."""
+    if finite(name, value) > maximum:
+        raise ConfigError(f"{name} = {value!r}: expected at most {maximum}; lower {name}.")
     return value
 
 

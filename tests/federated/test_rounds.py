@@ -290,6 +290,31 @@ def test_telemetry_of_watched_groups_by_hand(tmp_path: Path) -> None:
         assert norm == pytest.approx(sum(float(update[mask].norm()) for update in updates) / 4, rel=1e-5)
 
 
+def test_telemetry_under_normalise_tells_what_was_sent(tmp_path: Path) -> None:
+    """Small blocks grow under that rule, and nothing is clipped where the whole is within C."""
+    toy = learner(4)
+    joint = [float((toy.rate * target).norm()) for target in toy.targets.values()]
+    for name, clip_norm in (("small", 0.99 * min(joint)), ("large", 1.01 * max(joint))):
+        (tmp_path / name).mkdir()
+        plan = private(
+            toy,
+            clip_norm=clip_norm,
+            z=2.0,
+            rule="normalise",
+            allocation=ALLOCATIONS.get("uniform")(),
+            watched=LAYOUT.groups,
+        )
+        sent = [plan.clip(Update(toy.rate * target)).values for target in toy.targets.values()]  # type: ignore[attr-defined]
+        (result,) = run(tmp_path / name, plan, toy)
+        table = result.telemetry.to_json()
+        for group, row, std in zip(LAYOUT.groups, table["groups"], plan.noise_stds, strict=True):
+            (a, b) = group.slices[0]
+            norm = sum(float(values[a:b].norm()) for values in sent) / 4
+            assert row["snr"] == pytest.approx(norm / math.sqrt(group.size) / (std / 4), rel=1e-5)
+    assert [block["clip_rate"] for block in table["blocks"]] == [0.0] * 5
+    assert [block["clip_ratio"] for block in table["blocks"]] == [1.0] * 5
+
+
 def test_memory_does_not_grow_with_rounds(tmp_path: Path) -> None:
     toy = learner(20)
     plan = private(toy, rate=0.5, z=1.0)

@@ -13,7 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sordino.errors import ConfigError
+from sordino.errors import ConfigError, PrivacyError
 from sordino.layout import ParameterLayout
 from sordino.privacy import (
     ALLOCATIONS,
@@ -31,7 +31,7 @@ from sordino.privacy.allocations.dim import Dim
 from sordino.privacy.allocations.flat import Flat
 from sordino.privacy.allocations.pooled import Pooled
 from sordino.privacy.allocations.uniform import Uniform
-from sordino.privacy.indicators import NOISE_RATIO, indicator_std, update_multiplier
+from sordino.privacy.indicators import NOISE_RATIO, indicator_std, sensitivity, update_multiplier
 from sordino.privacy.noise_shapes import NOISE_SHAPES
 from sordino.seeds import Seeds
 
@@ -67,8 +67,8 @@ def bounds(draw: st.DrawFn) -> ClipBounds:
 def test_a_round_costs_z_whatever_it_releases(name: str, shape: Any, tracking: Tracking | None) -> None:
     plan = plan_of(allocation=ALLOCATIONS.get(name)(), noise_shape=shape, tracking=tracking)
     of_update = math.fsum((norm / std) ** 2 for norm, std in zip(plan.bounds.norms, plan.noise_stds, strict=True))
-    count = plan.num_indicators
-    of_indicators = count / 4 / indicator_std(0.7, count=count) ** 2 if count else 0.0
+    count = len(plan.indicator_aims)
+    of_indicators = count / 4 / indicator_std(0.7, aims=plan.indicator_aims) ** 2 if count else 0.0
     assert (of_update + of_indicators) ** -0.5 == pytest.approx(0.7, rel=1e-12)
     assert plan.event().noise_multiplier == 0.7
     assert count == (3 if name == "auto" else 0) + (tracking is not None)
@@ -184,7 +184,7 @@ def test_rates_are_fractions_of_the_expected_cohort(tmp_path: Path) -> None:
 def test_the_noise_on_a_rate_is_what_was_accounted(tmp_path: Path) -> None:
     plan = plan_of(tracking=Tracking(), noise_multiplier=0.5)
     seen = [release(plan, tmp_path, number, []).norms.over_rate for number in range(400)]
-    std = indicator_std(0.5, count=1) / plan.expected_cohort
+    std = indicator_std(0.5, aims=plan.indicator_aims) / plan.expected_cohort
     rates = np.array(seen, np.float64)
     assert rates.mean() == pytest.approx(0.5, abs=4 * std / 20)
     assert rates.std() == pytest.approx(std, rel=4 / math.sqrt(800))
@@ -203,7 +203,62 @@ def test_the_clip_norm_moves_to_its_quantile(start: float, quantile: float, tmp_
     assert plan_of().resumed(plan_of().learned).clip_norm == 2.0
 
 
-@pytest.mark.parametrize(("options", "named"), [({"quantile": 1.0}, "quantile = 1"), ({"eta": 0.0}, "eta = 0")])
+@pytest.mark.parametrize("quantile", [0.2, 0.8])
+def test_clients_who_do_not_answer_pull_the_clip_norm_no_way(quantile: float, tmp_path: Path) -> None:
+    """Half of the 20 expected come: counted from one half, no clip norm would be large, or small, enough."""
+    plan = plan_of(noise_multiplier=0.05, clip_norm=1.0, tracking=Tracking(quantile=quantile, eta=0.5))
+    updates = [of_norm(norm) for norm in np.linspace(0.5, 1.5, 10)]
+    for number in range(100):
+        plan = plan.after(release(plan, tmp_path, number, updates).norms)
+    assert plan.clip_norm == pytest.approx(0.5 + quantile, abs=0.25)
+    nobody = plan_of(noise_multiplier=0.0, tracking=Tracking(quantile=quantile))
+    assert nobody.after(release(nobody, tmp_path, 100, []).norms).clip_norm == pytest.approx(nobody.clip_norm)
+
+
+def test_a_component_that_nobody_trains_keeps_its_demand(tmp_path: Path) -> None:
+    plan = plan_of(allocation=ALLOCATIONS.get("auto")(quantile=0.9), noise_multiplier=0.0)
+    assert plan.after(release(plan, tmp_path, 1, []).norms).bounds == plan.bounds
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.95])
+@pytest.mark.parametrize("norm", [1e-3, 100.0, math.nan])
+def test_one_client_moves_the_indicators_by_what_the_noise_is_made_for(quantile: float, norm: float) -> None:
+    plan = plan_of(allocation=ALLOCATIONS.get("auto")(quantile=quantile), tracking=Tracking(quantile=1 - quantile))
+    update = plan.clip(Update(of_norm(norm)))
+    moved = math.hypot(*update.indicators)  # type: ignore[attr-defined]
+    assert moved <= sensitivity(plan.indicator_aims) * (1 + 1e-12)
+    of_update = math.fsum((c / std) ** 2 for c, std in zip(plan.bounds.norms, plan.noise_stds, strict=True))
+    of_indicators = (sensitivity(plan.indicator_aims) / indicator_std(0.7, aims=plan.indicator_aims)) ** 2
+    assert (of_update + of_indicators) ** -0.5 == pytest.approx(0.7, rel=1e-12)
+
+
+def test_the_clip_norm_does_not_follow_what_is_never_sent(tmp_path: Path) -> None:
+    plan = plan_of(allocation=Pooled(alpha=0.0), tracking=Tracking(), noise_multiplier=0.0)
+    values = torch.zeros(LAYOUT.size)
+    values[:30] = 100.0  # the encoder, whose bound is 0
+    assert release(plan, tmp_path, 1, [values] * 20).norms.over_rate == pytest.approx(0.0)
+
+
+def test_what_comes_over_a_wire_brings_its_indicators(tmp_path: Path) -> None:
+    """A clipped update is never longer than its bound, so its indicators cannot be read off it."""
+    plan = plan_of(tracking=Tracking(), noise_multiplier=0.0)
+    sent = plan.clip(Update(of_norm(100.0))).values  # type: ignore[attr-defined]
+    with pytest.raises(PrivacyError, match="0 clip indicators arrived: expected 1"):
+        plan.receive(sent, digest=LAYOUT.digest)
+    total = plan.empty_sum()
+    for _ in range(20):
+        total.add(plan.receive(sent, digest=LAYOUT.digest, indicators=[True]))
+    terms = Terms(unit="client", population=40, clients_per_speaker=1, delta=1e-5, seeded=True)
+    with Ledger(tmp_path / "ledger.jsonl", terms=terms) as ledger:
+        receipt = ledger.charge(plan.event(), round=1)
+    released = plan.release(total, receipt=receipt, noise=NoiseSource(Seeds(0)), place=(1,))
+    assert released.norms.over_rate == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"quantile": 1.0}, "quantile = 1"), ({"eta": 0.0}, "eta = 0"), ({"eta": 2000.0}, "eta = 2000")],
+)
 def test_bad_tracking_is_named(options: dict[str, float], named: str) -> None:
     with pytest.raises(ConfigError, match=f"privacy.tracking.{named}"):
         Tracking(**options)

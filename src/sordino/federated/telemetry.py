@@ -43,15 +43,15 @@ class RoundTelemetry:
             self._not_finite += 1
             return
         self._loss += reply.loss
-        norms, bounds = np.array(reply.update.norms), np.array(self._bounds.norms)
-        kept = np.minimum(1.0, np.divide(bounds, norms, out=np.ones_like(norms), where=norms > 0))
+        norms = np.array(reply.update.norms)
+        factors = np.where(norms > 0, self._plan.clipper.factors(reply.update.norms), 1.0)
         self._norms += norms
-        self._clipped += norms > bounds
-        self._kept += kept
+        self._clipped += factors < 1
+        self._kept += np.minimum(1.0, factors)
         if self._plan.watched:
             watched = np.array(reply.update.watched_norms)
             self._group_norms += watched
-            self._group_sent += watched * kept[self._home]
+            self._group_sent += watched * factors[self._home]
             self._component_norms += np.sqrt(self._member @ watched**2)
 
     @property
@@ -66,7 +66,8 @@ class RoundTelemetry:
     def to_json(self) -> dict[str, Any]:
         """The round's telemetry as plain types; infinite bounds are null.
 
-        By block: its bound C_b, mean norm before clipping, share of clients clipped, and the mean of min(1, C_b / norm).
+        By block: its bound C_b, mean norm before clipping, share of clients clipped, and the mean of what clipping left of
+        it: min(1, C_b / norm) under the rule ``clip``.
         By watched group: mean norm before clipping, the standard deviation of the released mean's noise, and the signal
         to noise ratio of a coordinate ``(norm / sqrt p) / std`` with the norm as sent, null without noise. By component:
         mean norm.

@@ -93,16 +93,19 @@ class Clipper:
         if not all(math.isfinite(norm) for norm in norms):
             return Clipped(torch.zeros_like(clipped), (0.0,) * len(norms), (0.0,) * len(self.watched), finite=False)
         watched = tuple(block_norm(clipped, group) for group in self.watched)
-        for block, factor in zip(self.bounds.blocks, self._factors(norms), strict=True):
+        for block, factor in zip(self.bounds.blocks, self.factors(norms), strict=True):
             if factor != 1:
                 _scale(clipped, block, factor)
         return Clipped(clipped, norms, watched, finite=True)
 
-    def _factors(self, norms: Sequence[float]) -> Sequence[float]:
-        """What each block is multiplied by."""
+    def joint_norm(self, norms: Sequence[float]) -> float:
+        """Norm of the whole update, without the blocks that are zeroed anyway, from its blocks' norms."""
+        return math.hypot(*(norm for norm, bound in zip(norms, self.bounds.norms, strict=True) if bound > 0))
+
+    def factors(self, norms: Sequence[float]) -> Sequence[float]:
+        """What each block of an update with these norms is multiplied by."""
         pairs = list(zip(norms, self.bounds.norms, strict=True))
-        joint = math.hypot(*(norm for norm, bound in pairs if bound > 0))
-        whole = self.rule == "normalise" and joint <= self.bounds.total
+        whole = self.rule == "normalise" and self.joint_norm(norms) <= self.bounds.total
 
         def factor(norm: float, bound: float) -> float:
             if bound == 0:

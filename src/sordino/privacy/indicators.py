@@ -1,8 +1,11 @@
 """Clip indicators: how many clients were clipped, as a few more coordinates of a round's Gaussian release.
 
-Each client adds ``b - 1/2`` in {-1/2, 1/2} for every indicator b, so m indicators move their sum by at most ``sqrt(m) / 2``
-in L2 norm when a client is added or left out. With noise of standard deviation ``r z_s sqrt(m) / 2`` on each they are a
-Gaussian mechanism of multiplier ``r z_s`` beside the update's of multiplier z_s, and both together are one of multiplier z:
+Each client adds ``b - a`` for every indicator b, where a is the rate that the reader of this indicator steers to. So the
+sum is zero where that rate is met, however many clients answer: counted from anywhere else, drop-outs, or a population
+declared larger than it is, would shift the rate at which the reader comes to rest. When a client is added or left out the m
+sums move by at most ``D = sqrt(sum max(a, 1 - a)**2)`` in L2 norm, ``sqrt(m) / 2`` for a = 1/2; by at most 2 D when one is
+replaced. With noise of standard deviation ``r z_s D`` on each they are a Gaussian mechanism of multiplier ``r z_s`` beside
+the update's of multiplier z_s, and both together are one of multiplier z:
 
     z**-2 = z_s**-2 + (r z_s)**-2,   so   z_s = z sqrt(1 + r**-2).
 
@@ -20,7 +23,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NOISE_RATIO", "indicator_std", "rates", "update_multiplier"]
+__all__ = ["NOISE_RATIO", "indicator_std", "rates", "sensitivity", "update_multiplier"]
 
 NOISE_RATIO: Final = 10.0
 """r: how much noisier the indicators are than the update, both relative to their sensitivity."""
@@ -31,11 +34,19 @@ def update_multiplier(noise_multiplier: float, *, count: int) -> float:
     return noise_multiplier * math.sqrt(1 + NOISE_RATIO**-2) if count else noise_multiplier
 
 
-def indicator_std(noise_multiplier: float, *, count: int) -> float:
-    """Standard deviation of the noise on each of ``count`` summed indicators."""
-    return NOISE_RATIO * update_multiplier(noise_multiplier, count=count) * math.sqrt(count) / 2
+def sensitivity(aims: Sequence[float]) -> float:
+    """D: how far one client moves the sums of indicators counted from these rates, in L2 norm."""
+    return math.hypot(*(max(aim, 1 - aim) for aim in aims))
 
 
-def rates(noisy_sum: npt.NDArray[np.float64], *, expected_cohort: float) -> Sequence[float]:
-    """Fractions of the cohort, ``1/2 + sum (b - 1/2) / n``; noise may drive them out of [0, 1]."""
-    return [float(value) for value in 0.5 + noisy_sum / expected_cohort]
+def indicator_std(noise_multiplier: float, *, aims: Sequence[float]) -> float:
+    """Standard deviation of the noise on the sum of each indicator."""
+    return NOISE_RATIO * update_multiplier(noise_multiplier, count=len(aims)) * sensitivity(aims)
+
+
+def rates(noisy_sum: npt.NDArray[np.float64], *, aims: Sequence[float], expected_cohort: float) -> Sequence[float]:
+    """Fractions ``a + sum (b - a) / n`` of the cohort; noise may drive them out of [0, 1].
+
+    Whoever of the expected cohort does not answer counts as a.
+    """
+    return [float(value) for value in np.array(aims) + noisy_sum / expected_cohort]

@@ -107,12 +107,16 @@ class Plan(ABC):
         """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
 
     @property
-    def num_indicators(self) -> int:
-        """How many clip indicators each client adds."""
-        return 0
+    def indicator_aims(self) -> tuple[float, ...]:
+        """The rate from which each clip indicator that clients add is counted, see `sordino.privacy.indicators`."""
+        return ()
 
     def _indicators(self, clipped: Clipped) -> Sequence[bool]:  # noqa: ARG002
         return ()
+
+    def _bounded(self, clipped: Clipped, indicators: Sequence[bool]) -> ClippedUpdate:
+        counted = np.array(indicators, bool) - np.array(self.indicator_aims, np.float64)
+        return BoundedUpdate(clipped, clipper=self.clipper, indicators=counted)
 
     def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of `ReleasedNorms` that the indicators give."""
@@ -126,24 +130,35 @@ class Plan(ABC):
     def clip(self, update: Update) -> ClippedUpdate:
         """Bounds one client's update."""
         clipped = self.clipper.clip(update.values)
-        return BoundedUpdate(clipped, clipper=self.clipper, indicators=np.array(self._indicators(clipped), np.float64))
+        return self._bounded(clipped, self._indicators(clipped))
 
-    def receive(self, values: torch.Tensor, *, digest: str) -> ClippedUpdate:
+    def receive(self, values: torch.Tensor, *, digest: str, indicators: Sequence[bool] = ()) -> ClippedUpdate:
         """Takes an update that came over a wire: checks what it belongs to and clips it again.
 
+        Args:
+            values: the update.
+            digest: fingerprint of the layout that it is for.
+            indicators: what was clipped at the client. A clipped update does not show that any more, and a clip norm that
+                read it off there would shrink for ever.
+
         Raises:
-            PrivacyError: another layout or shape.
+            PrivacyError: another layout or shape, or another number of indicators than the plan asks for.
         """
         if digest != self.layout.digest:
             raise PrivacyError(
                 f"an update for layout {digest} arrived: expected {self.layout.digest}; give client and server the same "
                 "model and adapter settings."
             )
-        return self.clip(Update(values))
+        if len(indicators) != len(self.indicator_aims):
+            raise PrivacyError(
+                f"an update with {len(indicators)} clip indicators arrived: expected {len(self.indicator_aims)}; give "
+                "client and server the same [privacy] settings."
+            )
+        return self._bounded(self.clipper.clip(values), indicators)
 
     def empty_sum(self) -> ClippedSum:
         """A sum of no updates."""
-        return RunningSum(self.clipper, num_indicators=self.num_indicators)
+        return RunningSum(self.clipper, num_indicators=len(self.indicator_aims))
 
     def release(
         self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
@@ -265,22 +280,24 @@ class PrivacyPlan(Plan):
         """By the noise's shape; 0 for a block whose bound is 0, whose sum is the constant 0; 0 when z = 0."""
         if self.noise_multiplier == 0:
             return (0.0,) * len(self.bounds.norms)
-        multiplier = update_multiplier(self.noise_multiplier, count=self.num_indicators)
+        multiplier = update_multiplier(self.noise_multiplier, count=len(self.indicator_aims))
         return NOISE_SHAPES[self.noise_shape](self.bounds, multiplier)
 
     @property
-    def num_indicators(self) -> int:
+    def indicator_aims(self) -> tuple[float, ...]:
         """One a block if the allocation reads clip rates, one for the whole if C is tracked."""
-        return len(self.bounds.blocks) * self.allocation.reads_clip_rates + (self.tracking is not None)
+        of_blocks = (self.allocation.aimed_clip_rate,) * (len(self.bounds.blocks) * self.allocation.reads_clip_rates)
+        return (*of_blocks, *((1 - self.tracking.quantile,) if self.tracking is not None else ()))
 
     def _indicators(self, clipped: Clipped) -> Sequence[bool]:
         of_blocks = [norm > bound for norm, bound in zip(clipped.norms, self.bounds.norms, strict=True)]
-        whole = math.hypot(*clipped.norms) > self.bounds.total
+        whole = self.clipper.joint_norm(clipped.norms) > self.bounds.total
         return [*(of_blocks if self.allocation.reads_clip_rates else ()), *([whole] if self.tracking else ())]
 
     def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:
-        std = indicator_std(self.noise_multiplier, count=len(summed))
-        noisy = rates(summed + std * stream.normal(len(summed)), expected_cohort=self.expected_cohort)
+        aims = self.indicator_aims
+        std = indicator_std(self.noise_multiplier, aims=aims)
+        noisy = rates(summed + std * stream.normal(len(summed)), aims=aims, expected_cohort=self.expected_cohort)
         of_blocks = noisy[:-1] if self.tracking else noisy
         return {"clip_rate": tuple(of_blocks), "over_rate": noisy[-1] if self.tracking else None}
 

@@ -15,7 +15,7 @@ __all__ = ["BoundedUpdate", "NoisyMean", "RunningSum"]
 
 
 class BoundedUpdate(ClippedUpdate):
-    """One client's clipped update and its indicators."""
+    """One client's clipped update and its indicators, less what they are counted from."""
 
     __slots__ = ("clipper", "finite", "indicators", "norms", "values", "watched_norms")
 
@@ -42,10 +42,10 @@ class RunningSum(ClippedSum):
                 "this round."
             )
         self._values.add_(update.values)
-        self._indicators += update.indicators - 0.5
+        self._indicators += update.indicators
 
     def take(self) -> tuple[torch.Tensor, npt.NDArray[np.float64]]:
-        """The sum itself and that of the centred indicators, once."""
+        """The sum itself and that of the indicators, once."""
         self._refuse_released()
         self._released = True
         return self._values, self._indicators

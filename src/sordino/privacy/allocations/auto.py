@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sordino._check import fraction, positive
+from sordino._check import at_most, fraction, positive
 from sordino.config import option
 from sordino.layout import ParameterLayout
 from sordino.privacy.allocations.base import ALLOCATIONS, Allocation, AllocationState, Blocks, ReleasedNorms
@@ -40,7 +40,7 @@ class Auto(Allocation):
 
     def __post_init__(self) -> None:
         fraction("privacy.allocation.quantile", self.quantile)
-        positive("privacy.allocation.eta", self.eta)
+        at_most("privacy.allocation.eta", positive("privacy.allocation.eta", self.eta), 10)
 
     def blocks(self, layout: ParameterLayout) -> Blocks:
         """One block a component, whatever the grouping; a component of empty tensors among them."""
@@ -50,6 +50,11 @@ class Auto(Allocation):
     def reads_clip_rates(self) -> bool:
         """Always."""
         return True
+
+    @property
+    def aimed_clip_rate(self) -> float:
+        """What the quantile leaves."""
+        return 1 - self.quantile
 
     def observe(self, state: AllocationState, released: ReleasedNorms) -> AllocationState:
         """Moves each demand by its clip rate; what noise drove out of [0, 1] is cut."""

@@ -103,6 +103,11 @@ class Allocation(ABC):
         return False
 
     @property
+    def aimed_clip_rate(self) -> float:
+        """The clip rate that `observe` steers to, between 0 and 1; clients who do not answer count as this much clipped."""
+        return 0.5
+
+    @property
     def reads_raw_norms(self) -> bool:
         """Whether `observe` is given the clients' own norms: an unaccounted release that every report flags."""
         return False
