@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from sordino.errors import ConfigError
 from sordino.evaluation import Sample, WerReport, difference_interval, score
 from sordino.experiments import load_experiment, run_federated
-from sordino.experiments.comparison import Variant, compare, variants
+from sordino.experiments.comparison import Outcome, Variant, compare, variants
+from sordino.experiments.verdicts import compare_outcomes
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 
@@ -108,7 +110,10 @@ def test_variants_are_the_product_of_what_varies() -> None:
         ("privacy.allocation=flat", "model.train_encoder=true", "federated.local.epochs=3"),
     )
     assert made[4].overrides[0] == "privacy.mechanism=none"
-    assert [variant.name for variant in variants([], {"seed": ["0", "1"]})] == ["seed = 0", "seed = 1"]
+    assert [variant.name for variant in variants([], {"federated.rounds": ["1", "2", "1"]})] == [
+        "rounds = 1",
+        "rounds = 2",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,58 @@ def test_variants_are_the_product_of_what_varies() -> None:
 def test_what_cannot_be_compared(allocations: list[str], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         variants(allocations, {})
+
+
+def test_seeds_are_not_varied() -> None:
+    """They would be overridden, and every variant be the same run."""
+    with pytest.raises(ConfigError, match="--seeds"):
+        variants([], {"seed": ["0", "1"]})
+
+
+def test_two_variants_never_share_a_folder(small: Path, tmp_path: Path) -> None:
+    chosen = variants([], {"model.decoder": ["a/b", "a b"]})
+    with pytest.raises(ConfigError, match="would share the folder"):
+        compare(small, chosen, tmp_path / "c", seeds=[0])
+    assert not (tmp_path / "c").exists()
+
+
+def kept(path: Path, clips: dict[str, tuple[str, str]], *, epsilon: float | None) -> RunFolder:
+    """A finished run's records: each clip's key is its speaker's name and a letter."""
+    folder = RunFolder(path)
+    samples = [
+        Sample(key=key, speaker=key[:-1], reference=said, hypothesis=heard) for key, (said, heard) in clips.items()
+    ]
+    folder.write_lines(folder.transcripts("after"), [asdict(sample) for sample in samples])
+    folder.write_json(
+        folder.result,
+        {
+            "wer": {"before": None, "test_is": "strangers"},
+            "epsilon": {"pld": epsilon, "rdp": None},
+            "noise_multiplier": 1.0,
+            "rounds": 1,
+            "seconds": 1.0,
+        },
+    )
+    return folder
+
+
+def test_only_the_same_clips_are_paired_and_the_weakest_seed_counts(tmp_path: Path) -> None:
+    """Another window, say, may leave out clips that are too long for it, or whole speakers."""
+    first, second = Variant("first", ()), Variant("second", ())
+    clips = {"anna0": ("one two", "one two"), "ben0": ("three four", "three five")}
+    fewer = {"anna0": ("one two", "one one")}
+    other = {"anna0": ("one two", "one one"), "ben0": ("five six", "five six")}
+    runs = [
+        Outcome(first, 0, kept(tmp_path / "f0", clips, epsilon=3.0)),
+        Outcome(first, 1, kept(tmp_path / "f1", clips, epsilon=4.0)),
+        Outcome(second, 0, kept(tmp_path / "s0", fewer, epsilon=3.0)),
+        Outcome(second, 1, kept(tmp_path / "s1", other, epsilon=None)),
+    ]
+    rows = compare_outcomes(runs, reference="first")["allocations"]
+    assert rows["second"]["difference"] is None
+    assert rows["second"]["wer"] == pytest.approx(2 / 6)
+    assert rows["first"]["epsilon"]["pld"] == 4.0
+    assert rows["second"]["epsilon"]["pld"] is None
 
 
 def test_an_unknown_reference_is_named(small: Path, tmp_path: Path) -> None:

@@ -65,12 +65,14 @@ def variants(allocations: Sequence[str], vary: Mapping[str, Sequence[str]]) -> S
         vary: values to try for a key, e.g. ``{"model.train_encoder": ("true", "false")}``.
 
     Raises:
-        ConfigError: an unknown allocation, or nothing to compare.
+        ConfigError: an unknown allocation, nothing to compare, or the seed among the varied keys.
     """
+    if "seed" in vary:
+        raise ConfigError("--vary seed: every variant runs with every seed already; name the seeds with --seeds.")
     for name in allocations:
         one_of("--allocations", name, [*ALLOCATIONS.names(), NO_PRIVACY])
     first = [Variant(name, (_setting(name),)) for name in dict.fromkeys(allocations)] or [Variant("", ())]
-    rest = [[(key, value) for value in values] for key, values in vary.items()]
+    rest = [[(key, value) for value in dict.fromkeys(values)] for key, values in vary.items()]
     made = [_narrowed(variant, changes) for variant in first for changes in itertools.product(*rest)]
     if len(made) < 2:
         raise ConfigError(
@@ -118,9 +120,11 @@ def compare(
         The content of ``comparison.json``.
 
     Raises:
-        ConfigError: an unknown reference, a setting that the experiment refuses, or ``out`` holds other runs.
+        ConfigError: an unknown reference, a setting that the experiment refuses, ``out`` holds other runs, or two variants
+            would share a folder.
     """
     observer = observer or Silent()
+    _require_apart(chosen, out)
     reference = reference or chosen[0].name
     one_of("--reference", reference, [variant.name for variant in chosen])
     grid = [
@@ -144,6 +148,19 @@ def compare(
 def _folder(out: Path, variant: Variant, seed: int) -> RunFolder:
     kept = "".join(letter if letter.isalnum() or letter in "-._" else " " for letter in variant.name)
     return RunFolder(out / f"{'-'.join(kept.split())}-seed{seed}")
+
+
+def _require_apart(chosen: Sequence[Variant], out: Path) -> None:
+    """One folder for two variants would show the runs of the first as the second's."""
+    taken: dict[Path, str] = {}
+    for variant in chosen:
+        path = _folder(out, variant, 0).path
+        if path in taken:
+            raise ConfigError(
+                f"the variants {taken[path]!r} and {variant.name!r} would share the folder {path}; vary values that differ "
+                "in letters or digits."
+            )
+        taken[path] = variant.name
 
 
 def _require_same(folder: RunFolder, options: FederatedExperiment) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sordino.evaluation import Errors, Sample, WerReport, difference_interval, pooled, score, speaker_interval
@@ -18,12 +20,21 @@ __all__ = ["compare_outcomes"]
 _SEEDS = Seeds(0).at("comparison")
 
 
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What a run got wrong, and on which clips: (clip, speaker, reference) in an order of their own."""
+
+    report: WerReport
+    clips: tuple[tuple[str, str, str], ...]
+
+
 def compare_outcomes(outcomes: Sequence[Outcome], *, reference: str) -> dict[str, Any]:
     """The rows of a comparison: one entry a variant under ``allocations``.
 
     A variant's rate pools the errors of all its finished seeds; its interval resamples speakers, each with all its seeds,
     and so says how far other speakers might be, not other seeds: for those there are the single rates. The difference to
-    the reference resamples the same speakers for both, over the seeds that both have finished.
+    the reference resamples the same speakers for both, over the seeds in which both have measured the same clips. The
+    epsilon is the largest of its finished seeds: what every one of them guarantees.
     """
     variants = {outcome.variant.name: outcome.variant for outcome in outcomes}
     reports = {(o.variant.name, o.seed): _report(o.folder, "after") for o in outcomes if not o.error}
@@ -37,8 +48,8 @@ def compare_outcomes(outcomes: Sequence[Outcome], *, reference: str) -> dict[str
 def _row(
     variant: Variant,
     outcomes: Sequence[Outcome],
-    reports: Mapping[tuple[str, int], WerReport | None],
-    base: Mapping[int, WerReport],
+    reports: Mapping[tuple[str, int], _Heard | None],
+    base: Mapping[int, _Heard],
 ) -> dict[str, Any]:
     own = [outcome for outcome in outcomes if outcome.variant == variant]
     done = [outcome for outcome in own if not outcome.error]
@@ -47,12 +58,12 @@ def _row(
     results = [_result(outcome.folder) for outcome in done]
     return {
         "overrides": list(variant.overrides),
-        **_rate(list(known.values())),
+        **_rate([heard.report for heard in known.values()]),
         **_difference(known, base),
         "before": results[0]["wer"]["before"] if results else None,
-        "by_seed": {str(seed): report.wer for seed, report in known.items()},
-        "seen": _rate(seen) if seen else None,
-        "epsilon": results[0]["epsilon"] if results else None,
+        "by_seed": {str(seed): heard.report.wer for seed, heard in known.items()},
+        "seen": _rate([heard.report for heard in seen]) if seen else None,
+        "epsilon": max((result["epsilon"] for result in results), key=_proven, default=None),
         "noise_multiplier": results[0]["noise_multiplier"] if results else None,
         "rounds": [result["rounds"] for result in results],
         "seconds": [result["seconds"] for result in results],
@@ -71,24 +82,34 @@ def _rate(reports: Sequence[WerReport]) -> dict[str, Any]:
     return {"wer": pooled(by_speaker.values()).rate, "ci95": list(bounds) if bounds else None}
 
 
-def _difference(own: Mapping[int, WerReport], base: Mapping[int, WerReport]) -> dict[str, Any]:
-    both = [seed for seed in own if seed in base]
+def _difference(own: Mapping[int, _Heard], base: Mapping[int, _Heard]) -> dict[str, Any]:
+    both = [seed for seed in own if seed in base and own[seed].clips == base[seed].clips]
     if not both:
         return {"difference": None, "difference_ci95": None}
-    ours, theirs = (_pooled([reports[seed] for seed in both]) for reports in (own, base))
+    ours, theirs = (_pooled([heard[seed].report for seed in both]) for heard in (own, base))
     bounds = difference_interval(ours, theirs, seeds=_SEEDS).bounds
     difference = pooled(ours.values()).rate - pooled(theirs.values()).rate
     return {"difference": difference, "difference_ci95": list(bounds) if bounds else None}
 
 
 def _pooled(reports: Sequence[WerReport]) -> Mapping[str, Errors]:
-    return {speaker: pooled(report.by_speaker[speaker] for report in reports) for speaker in reports[0].by_speaker}
+    speakers = dict.fromkeys(speaker for report in reports for speaker in report.by_speaker)
+    return {
+        speaker: pooled(report.by_speaker[speaker] for report in reports if speaker in report.by_speaker)
+        for speaker in speakers
+    }
 
 
-def _report(folder: RunFolder, name: str) -> WerReport | None:
+def _proven(epsilon: Mapping[str, Any]) -> float:
+    """The least proven figure; infinity without one."""
+    return min((value for name in ("pld", "rdp") if (value := epsilon[name]) is not None), default=math.inf)
+
+
+def _report(folder: RunFolder, name: str) -> _Heard | None:
     """The error rates of kept transcripts; None where the run kept none."""
     samples = [Sample(**line) for line in folder.read_lines(folder.transcripts(name))]
-    return score(samples, seeds=_SEEDS) if samples else None
+    clips = sorted((sample.key, sample.speaker, sample.reference) for sample in samples)
+    return _Heard(score(samples, seeds=_SEEDS), tuple(clips)) if samples else None
 
 
 def _result(folder: RunFolder) -> dict[str, Any]:

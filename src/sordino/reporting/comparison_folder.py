@@ -84,7 +84,7 @@ def _difference(row: Mapping[str, Any]) -> Difference:
     return Difference(
         points=row["difference"],
         interval=Interval(None if bounds is None else (float(bounds[0]), float(bounds[1]))),
-        why_not="" if row["difference"] is not None else "there is no seed that both have finished",
+        why_not="" if row["difference"] is not None else "there is no seed in which both have measured the same clips",
     )
 
 
