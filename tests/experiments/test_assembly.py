@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sordino.data import PARTITIONS, BySession, Client, Partition, Utterance
-from sordino.errors import PrivacyError
+from sordino.errors import BudgetExhausted, PrivacyError
 from sordino.experiments import assemble, load_experiment
 from sordino.seeds import Seeds
 
@@ -56,3 +56,10 @@ def test_a_partition_that_understates_is_refused(small: Path) -> None:
     options = replace(options, data=replace(options.data, partition=Lying()))
     with pytest.raises(PrivacyError, match="owns 2 clients"):
         assemble(options)
+
+
+def test_a_cost_that_nobody_can_bound_is_over_any_budget(small: Path) -> None:
+    sessions = ["data.partition={method='sessions',per_speaker=3}", "privacy.population=18"]
+    little = ["privacy.noise_multiplier=1e-4", "privacy.epsilon=8.0"]
+    with pytest.raises(BudgetExhausted, match="nobody can bound"):
+        assemble(load_experiment(small, [*sessions, *little]))

@@ -79,6 +79,11 @@ def test_a_plan_without_privacy_has_no_outlook(small: Path) -> None:
     assert report["tensors"] == {"encoder": 18, "connector": 2, "decoder": 12}
 
 
+def test_a_plan_states_what_the_run_will_not_cover(small: Path) -> None:
+    assert "Not covered" not in plan_report(load_experiment(small))["statement"]
+    assert "Not covered: debug telemetry" in plan_report(load_experiment(small, ["telemetry=debug"]))["statement"]
+
+
 def test_norms_follow_the_learning_rate_and_touch_no_recording(small: Path, data_root: Path) -> None:
     absent = "data.corpus={method='manifest',train='/no/such/manifest.jsonl'}"
     slow = ["federated.local.encoder_lr_multiplier=0.02", "federated.local.batch_size=4", absent]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from sordino.errors import ConfigError
 from sordino.federated import ServerState, load_checkpoint, save_checkpoint
@@ -30,6 +31,14 @@ def test_another_models_checkpoint_is_refused(tmp_path: Path) -> None:
     save_checkpoint(path, STATE, LEARNED, digest="abc")
     with pytest.raises(ConfigError, match="belongs to layout abc, the model has xyz"):
         load_checkpoint(path, digest="xyz")
+
+
+def test_a_checkpoint_without_its_plan_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    for plan in ("{}", "[]", '{"rounds": 1, "statistics": {}}'):
+        path.write_bytes(save({"values": STATE.values}, metadata={"round": "1", "layout": "abc", "plan": plan}))
+        with pytest.raises(ConfigError, match="is not a checkpoint"):
+            load_checkpoint(path, digest="abc")
 
 
 @pytest.mark.parametrize("content", [b"", b"not a tensor file", b"\x00" * 64])

@@ -239,3 +239,8 @@ def test_no_number_of_rounds_has_a_hole(z: float, q: float, rounds: int) -> None
     before, at, after = (epsilon([event] * (rounds + step), delta=1e-5).value or 0 for step in (-1, 0, 1))
     assert before < at < after
     assert at == pytest.approx((before + after) / 2, rel=0.02)
+
+
+def test_noise_whose_square_vanishes_has_no_figure() -> None:
+    event = PoissonGaussian(noise_multiplier=1e-200, rate=0.2)
+    assert guaranteed([event], delta=1e-5).value is None

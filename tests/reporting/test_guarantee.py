@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sordino.privacy import PoissonGaussian, Terms, make_statement
 from sordino.reporting import read_run
 from sordino.reporting.guarantee import best_guess, guarantee_of
+from sordino.reporting.runs import Run
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.0), (1.0, 1e-2), (math.log(3), 0.2), (8.0, 1e-5)])
@@ -62,3 +64,25 @@ def test_without_privacy_there_are_no_figures(runs: dict[str, Path]) -> None:
     assert (guarantee.epsilon, guarantee.certainty, guarantee.average) == (None, None, None)
     assert guarantee.verdict == "No privacy guarantee"
     assert "Clip norm C" not in {parameter.name for parameter in guarantee.parameters}
+
+
+def test_a_clip_norm_that_moves_is_not_called_the_bound_of_every_round() -> None:
+    event = PoissonGaussian(noise_multiplier=1.0, rate=0.5)
+    terms = Terms(unit="speaker", population=6, clients_per_speaker=1, delta=1e-5)
+    privacy = {"clip_norm": 1.0, "allocation": {"method": "flat"}, "tracking": {"quantile": 0.5}}
+    run = Run(
+        label="run",
+        path=Path("run"),
+        config={"privacy": privacy},
+        config_text="",
+        rounds=(),
+        statement=make_statement(terms, [event]),
+        result=None,
+        before=(),
+        after=(),
+        seen=(),
+    )
+    guarantee = guarantee_of(run)
+    assert guarantee is not None
+    (clip_norm,) = (parameter for parameter in guarantee.parameters if parameter.name == "Clip norm C")
+    assert "The first round's" in clip_norm.meaning

@@ -17,7 +17,7 @@ from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
-__all__ = ["Assembly", "assemble"]
+__all__ = ["Assembly", "assemble", "caveats_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> A
         population=len(clients),
         clients_per_speaker=options.data.partition.clients_per_speaker,
         seeded=options.simulation.seeded,
-        caveats=_caveats(options),
+        caveats=caveats_of(options),
     )
     if len(clients) > terms.population:
         raise ConfigError(
@@ -137,13 +137,15 @@ def _afford_one_round(plan: Plan, terms: Terms) -> None:
     """Raises BudgetExhausted before anything is written if the budget does not even cover the first round."""
     spent = guaranteed([plan.event()], delta=terms.delta, multiplicity=terms.multiplicity).value
     if terms.budget is not None and (spent is None or spent > terms.budget):
+        cost = "nobody can bound" if spent is None else f"{spent:.4g}"
         raise BudgetExhausted(
-            f"one round costs epsilon {spent:.4g}, above the budget of {terms.budget:g} (delta {terms.delta:g}); raise "
+            f"one round costs epsilon {cost}, above the budget of {terms.budget:g} (delta {terms.delta:g}); raise "
             "privacy.epsilon or privacy.noise_multiplier, or lower the cohort's rate."
         )
 
 
-def _caveats(options: FederatedExperiment) -> tuple[str, ...]:
+def caveats_of(options: FederatedExperiment) -> tuple[str, ...]:
+    """What an experiment releases besides, under no guarantee, in words."""
     if options.privacy.mechanism == "none":
         return ()
     caveats = []

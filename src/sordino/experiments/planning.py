@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from sordino.errors import ConfigError
+from sordino.experiments.assembly import caveats_of
 from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.outlook import by_alpha, by_population, by_sampler, noise_for_targets
 from sordino.models import model_shapes
@@ -35,6 +36,7 @@ def plan_report(options: FederatedExperiment, *, outlook: bool = False) -> dict[
         population=population,
         clients_per_speaker=options.data.partition.clients_per_speaker,
         seeded=options.simulation.seeded,
+        caveats=caveats_of(options),
     )
     plan = make_plan(
         options.privacy,

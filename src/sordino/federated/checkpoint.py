@@ -49,14 +49,15 @@ def load_checkpoint(path: Path, *, digest: str) -> tuple[ServerState, Learned]:
         with safe_open(path, framework="pt") as file:
             described, values = file.metadata(), file.get_tensor("values")
         table = json.loads(described["plan"])
-        state = ServerState(int(described["round"]), values)
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        statistics = {name: tuple(numbers) for name, numbers in table["statistics"].items()}
+        learned = Learned(AllocationState(table["rounds"], statistics), table["clip_norm"])
+        state, belongs = ServerState(int(described["round"]), values), described["layout"]
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"{path} is not a checkpoint ({error}); restore it from a copy, or start another run."
         ) from None
-    if described["layout"] != digest:
+    if belongs != digest:
         raise ConfigError(
-            f"{path} belongs to layout {described['layout']}, the model has {digest}; resume with the settings of the run."
+            f"{path} belongs to layout {belongs}, the model has {digest}; resume with the settings of the run."
         )
-    statistics = {name: tuple(numbers) for name, numbers in table["statistics"].items()}
-    return state, Learned(AllocationState(table["rounds"], statistics), table["clip_norm"])
+    return state, learned

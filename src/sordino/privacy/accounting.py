@@ -195,7 +195,10 @@ def _rdp(counts: tuple[tuple[GaussianEvent, int], ...], delta: float, multiplici
     poisson = any(isinstance(event, PoissonGaussian) for event, _ in counts)
     if poisson and multiplicity > 1:
         return Epsilon(None, "mixtures of Gaussians have no Renyi divergence in dp_accounting")
-    orders = _orders(min(_worst_multiplier(event, multiplicity) for event, _ in counts))
+    worst = min(_worst_multiplier(event, multiplicity) for event, _ in counts)
+    if worst < 1e-100:
+        return Epsilon(None, "so little noise is beyond floating-point numbers")
+    orders = _orders(worst)
     figures = []
     for amplified in (True, False):
         accountant = rdp.RdpAccountant(orders, _relation(poisson=poisson))

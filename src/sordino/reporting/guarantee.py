@@ -168,7 +168,10 @@ def _parameters(run: Run, statement: Statement) -> list[Parameter]:
     ]
     clip_norm, allocation = run.option("privacy", "clip_norm"), run.option("privacy", "allocation", "method")
     if clip_norm is not None and run.epsilon is not None:
-        rows.insert(3, Parameter("Clip norm C", f"{clip_norm:g}", "The most that one client's update may weigh."))
+        meaning = "The most that one client's update may weigh."
+        if run.option("privacy", "tracking") is not None:
+            meaning += " The first round's; it then follows released clip rates, and the noise with it."
+        rows.insert(3, Parameter("Clip norm C", f"{clip_norm:g}", meaning))
         rows.insert(
             4,
             Parameter(
@@ -228,7 +231,10 @@ def _release(event: Event, times: int) -> list[Parameter]:
 
 def _multiplier(value: float) -> Parameter:
     return Parameter(
-        "Noise multiplier z", f"{value:.4g}", "Standard deviation of the noise on the sum, as a multiple of C."
+        "Noise multiplier z",
+        f"{value:.4g}",
+        "Noise on all that a round releases, relative to the most that one client can move it: its standard deviation "
+        "over C where it is the same everywhere.",
     )
 
 
