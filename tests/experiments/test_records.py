@@ -27,5 +27,8 @@ def test_kept_transcripts_give_the_stated_error_rates(small: Path, tmp_path: Pat
 def test_private_runs_keep_nothing_of_training_speakers(small: Path, tmp_path: Path) -> None:
     private = ["telemetry=private", "data.corpus.seen_utterances_per_voice=1"]
     run_federated(load_experiment(small, private), tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["seconds"] is None
+    charge = json.loads((tmp_path / "run" / "ledger.jsonl").read_text().splitlines()[1])
+    assert len(charge["on"]) == len("2026-01-01"), "no time of day"
     names = {path.name for path in (tmp_path / "run" / "transcripts").iterdir()}
     assert names == {"before.jsonl", "after.jsonl"}  # held-out voices alone

@@ -85,8 +85,18 @@ def test_reading_raw_norms_is_a_caveat() -> None:
     raw = PrivacyOptions(epsilon=8.0, allocation=DimEma(ema_source="raw"))
     assert any("without noise" in caveat for caveat in terms_of(raw, caveats=("other",)).caveats)
     assert terms_of(raw, caveats=("other",)).caveats[0] == "other"
-    assert terms_of(PrivacyOptions(epsilon=8.0, allocation=DimEma())).caveats == ()
+    assert terms_of(PrivacyOptions(epsilon=8.0, allocation=DimEma(), population=500)).caveats == ()
 
 
 def test_seeds_are_stated() -> None:
     assert terms_of(PrivacyOptions(epsilon=8.0), seeded=True).seeded
+
+
+def test_a_population_that_was_counted_is_a_caveat() -> None:
+    def caveats(**options: Any) -> tuple[str, ...]:
+        privacy = PrivacyOptions(**{"epsilon": 8.0, **options})
+        return make_terms(privacy, population=500, clients_per_speaker=1, seeded=False).caveats
+
+    assert "counted from the data" in caveats()[0]
+    assert caveats(population=500) == ()
+    assert caveats(mechanism="none", epsilon=None) == ()

@@ -155,5 +155,7 @@ def caveats_of(options: FederatedExperiment) -> tuple[str, ...]:
             "guarantees, its losses and those of this run add up for everybody who took part in both"
         )
     if options.telemetry == "debug":
-        caveats.append("debug telemetry wrote the clients' losses, update norms and cohort sizes")
+        caveats.append(
+            "debug telemetry wrote the clients' losses, update norms, cohort sizes and times, and errors on their own speech"
+        )
     return tuple(caveats)

@@ -43,6 +43,7 @@ def make_terms(
     population = options.population or population
     private = options.mechanism != "none"
     raw = ('the allocation read the clients\' norms without noise (ema_source = "raw")',)
+    counted = ("the population was counted from the data (privacy.population is not set), and the noise depends on it",)
     return Terms(
         unit=options.unit if clients_per_speaker is not None else "client",
         population=population,
@@ -50,7 +51,11 @@ def make_terms(
         delta=options.delta_for(population) if private else options.delta or 1e-5,
         budget=options.epsilon if private else None,
         seeded=seeded,
-        caveats=(*caveats, *(raw if private and options.allocation.reads_raw_norms else ())),
+        caveats=(
+            *caveats,
+            *(raw if private and options.allocation.reads_raw_norms else ()),
+            *(counted if private and options.population is None else ()),
+        ),
     )
 
 

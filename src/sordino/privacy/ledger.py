@@ -188,7 +188,7 @@ class Ledger:
             self._replays[charge] -= 1
             return Receipt(event, ledger=self)
         self.require(event, round=round)
-        self._append({"charge": len(self._charges) + 1, "round": round, "at": _now(), "event": event.to_json()})
+        self._append({"charge": len(self._charges) + 1, "round": round, "on": _today(), "event": event.to_json()})
         self._charges.append(charge)
         return Receipt(event, ledger=self)
 
@@ -242,8 +242,9 @@ def _differences(old: Terms, new: Terms) -> str:
     return ", ".join(f"{name} = {was!r} (now {now!r})" for name, was, now in pairs if was != now)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _today() -> str:
+    """The date alone: how long a round took would tell how many took part, and how much they said."""
+    return datetime.now(UTC).date().isoformat()
 
 
 def _sync_folder(folder: Path) -> None:

@@ -44,7 +44,7 @@ def _columns(comparison: Comparison) -> Sequence[_Column]:
         (Column("rounds"), lambda variant: _range([run.num_rounds for run in variant.runs.values()])),
         (
             Column("seconds"),
-            lambda variant: _range([run.result.seconds for run in variant.runs.values() if run.result]),
+            lambda variant: _range([t for run in variant.runs.values() if run.result and (t := run.result.seconds)]),
         ),
     ]
 

@@ -135,7 +135,7 @@ def _result(path: Path) -> Result | None:
             test_is=str(wer["test_is"]),
             seen=_measured(wer.get("seen")),
             stopped=table["stopped"] or "",
-            seconds=float(table["seconds"]),
+            seconds=table["seconds"],
             versions=dict(table.get("versions", {})),
         )
 

@@ -53,7 +53,7 @@ class Result:
         test_is: whose speech ``wer`` is measured on.
         seen: the rate on held-out clips of training speakers, in debug runs that have them.
         stopped: why the run ended before its last round; empty if it did not.
-        seconds: how long it took.
+        seconds: how long it took; None under private telemetry.
         versions: of what computed it.
     """
 
@@ -61,7 +61,7 @@ class Result:
     test_is: str
     seen: Rate | None
     stopped: str
-    seconds: float
+    seconds: float | None
     versions: Mapping[str, str]
 
 
