@@ -66,20 +66,20 @@ def _show_plan(console: Console, report: dict[str, Any]) -> None:
     norms = _table(
         f"Clip norms of {len(report['clip_norms'])} blocks; their squares add up to C^2", "blocks", "clip norm"
     )
-    for names, norm in _runs(report["clip_norms"]):
+    for names, norm in _alike(report["clip_norms"]):
         norms.add_row(names, _number(norm))
     console.print(norms)
 
 
-def _runs(norms: dict[str, float | None]) -> list[tuple[str, float | None]]:
-    """Neighbours with the same clip norm in one row."""
-    rows: list[tuple[list[str], float | None]] = []
+def _alike(norms: dict[str, float | None]) -> list[tuple[str, float | None]]:
+    """Blocks of one part of the model with the same clip norm in one row."""
+    rows: dict[tuple[str, str], tuple[list[str], float | None]] = {}
     for name, norm in norms.items():
-        if rows and _number(rows[-1][1]) == _number(norm):
-            rows[-1][0].append(name)
-        else:
-            rows.append(([name], norm))
-    return [(names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", norm) for names, norm in rows]
+        rows.setdefault((name.partition(".")[0], _number(norm)), ([], norm))[0].append(name)
+    return [
+        (names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more", norm)
+        for names, norm in rows.values()
+    ]
 
 
 def _show_outlook(console: Console, outlook: dict[str, Any], unit: str) -> None:

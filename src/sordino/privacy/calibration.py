@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sordino._check import at_least, positive
 from sordino.errors import PrivacyError
-from sordino.privacy.accounting import Accountant, epsilon, guaranteed
+from sordino.privacy.accounting import Epsilon, guaranteed, rough
 from sordino.privacy.events import Event
 
 __all__ = ["affordable_rounds", "noise_multiplier_for"]
@@ -35,20 +35,15 @@ def noise_multiplier_for(
     positive("privacy.epsilon", target)
     at_least("federated.rounds", rounds, 1)
 
-    def excess(log_z: float, accountant: Accountant | None = None) -> float:
+    def excess(log_z: float, figure: Callable[..., Epsilon] = guaranteed) -> float:
         """How far epsilon lies above the target, in logarithms; it falls as the noise grows."""
-        events = [event(math.exp(log_z))] * rounds
-        if accountant is None:
-            figure = guaranteed(events, delta=delta, multiplicity=multiplicity)
-        else:
-            figure = epsilon(events, delta=delta, multiplicity=multiplicity, accountant=accountant)
-        value = math.inf if figure.value is None else figure.value
-        return min(math.log(max(value, 1e-12) / target), _FAR)
+        value = figure([event(math.exp(log_z))] * rounds, delta=delta, multiplicity=multiplicity).value
+        return min(math.log(max(math.inf if value is None else value, 1e-12) / target), _FAR)
 
-    # Renyi's figure is quick and close, so that the slower one is asked for only near the answer.
-    quick = epsilon([event(1.0)] * rounds, delta=delta, multiplicity=multiplicity, accountant="rdp").value is not None
-    start = _root(lambda log_z: excess(log_z, "rdp"), 0.0, step=math.log(2)) if quick else 0.0
-    exact = _root(excess, start, step=0.1 if quick else math.log(2)) if start is not None else None
+    # The rough figure is quick and not far off, so that the exact one is asked for only near the answer.
+    quick = rough([event(1.0)] * rounds, delta=delta, multiplicity=multiplicity).value is not None
+    start = _root(lambda log_z: excess(log_z, rough), 0.0, step=math.log(2)) if quick else 0.0
+    exact = _root(excess, start, step=0.05 if quick else math.log(2)) if start is not None else None
     if exact is None:
         raise PrivacyError(
             f"privacy.epsilon = {target}: not reached with noise multiplier {_MOST_NOISE:.0f} over {rounds} "
