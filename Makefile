@@ -11,7 +11,7 @@ run: $(VENV)/.run
 	$(BIN)/sordino run
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --durations=15
 
 check: $(VENV)/.test docs
 	$(BIN)/ruff check .
