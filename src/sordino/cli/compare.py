@@ -89,12 +89,14 @@ def _numbers(text: str) -> list[int]:
 
 
 def _show(console: Console, result: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    title = f"Word error rate in % on {result['test_is']}, seeds {', '.join(map(str, result['seeds']))}"
     table = Table(
-        title=f"Word error rate on {result['test_is']} in %, over seeds {', '.join(map(str, result['seeds']))}"
+        title=title, box=SIMPLE_HEAD, padding=0, caption=f"difference: to {result['reference']}, same speakers"
     )
-    for column in ("", "WER", "95 %", f"to {result['reference']}", "95 %", "seen", "epsilon"):
+    for column in ("", "WER", "95 %", "difference", "95 %", "seen", "epsilon"):
         table.add_column(column, justify="right" if column else "left", no_wrap=bool(column))
     for name, row in result["allocations"].items():
         epsilon = [value for value in ((row["epsilon"] or {}).get(key) for key in ("pld", "rdp")) if value is not None]

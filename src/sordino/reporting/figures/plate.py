@@ -44,9 +44,9 @@ class Plate:
         return re.sub(r"(style=\"[^\"]*)'DejaVu Sans'", r"\1var(--sans)", drawn)
 
     def write(self, folder: Path) -> list[Path]:
-        """Writes ``NAME.svg``, its text as outlines so that it looks alike everywhere, and ``NAME.pdf``."""
+        """Writes ``NAME.svg``, its text as outlines and on white so that it looks alike everywhere, and ``NAME.pdf``."""
         written = []
-        for kind, changes in (("svg", {"svg.fonttype": "path"}), ("pdf", {})):
+        for kind, changes in (("svg", {"svg.fonttype": "path", "savefig.facecolor": "white"}), ("pdf", {})):
             path = folder / f"{self.name}.{kind}"
             replace_file(path, self._render(kind, **changes))
             written.append(path)
