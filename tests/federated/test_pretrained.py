@@ -1,4 +1,4 @@
-"""Whisper tiny.en and SmolLM2-135M-Instruct learn from real readers, and what they learn is what was said."""
+"""Whisper tiny.en and SmolLM2-135M-Instruct learn from real speakers, and what they learn is what was said."""
 
 from __future__ import annotations
 
@@ -10,72 +10,73 @@ import pytest
 import torch
 
 from sordino.data import FeatureStore, Utterance, read_manifest
-from sordino.evaluation import normalise
 from sordino.federated import LocalOptions, SpeechLearner
 from sordino.models import ModelOptions, SpeechLLM, load_model
 from sordino.models.connectors.linear import Linear
 from sordino.seeds import Seeds
 
-WINDOW_S = 6.0
-OPTIONS = LocalOptions(epochs=1, lr=1e-3, batch_size=4)
+WINDOW_S = 1.0
+SEEN, UNSEEN = 30, 6  # clips of each of six speakers
+# A connector from scratch has weights of about 0.01, so that steps of 1e-3 tear it apart before it has learned anything.
+OPTIONS = LocalOptions(epochs=3, lr=3e-4, batch_size=8)
 
 
 @pytest.fixture(scope="module")
 def model(weights_root: Path) -> SpeechLLM:
     torch.set_num_threads(1)
-    prompt = "<|im_start|>user\n{audio}\nTranscribe the speech to text.<|im_end|>\n<|im_start|>assistant\n"
     return load_model(
         ModelOptions(
             encoder=str(weights_root / "whisper-tiny.en"),
             decoder=str(weights_root / "smollm2-135m"),
             connector=Linear(stack=5),
             window_s=WINDOW_S,
-            prompt=prompt,
+            prompt="\nTranscript:",
             train_encoder=False,
-        )
+        ),
+        seed=0,
     )
 
 
 @pytest.fixture(scope="module")
-def clips(data_root: Path) -> list[list[Utterance]]:
-    """The short clips of each reader."""
-    readers: dict[str, list[Utterance]] = {}
-    for utterance in read_manifest(data_root / "librispeech-10" / "manifest.jsonl"):
+def clips(data_root: Path) -> tuple[list[Utterance], list[Utterance]]:
+    """Spoken digits, seen and unseen, of the same speakers."""
+    speakers: dict[str, list[Utterance]] = {}
+    for utterance in read_manifest(data_root / "fsdd" / "manifest.jsonl"):
         if utterance.duration_s <= WINDOW_S:
-            text = normalise(utterance.text, utterance.language)
-            readers.setdefault(utterance.speaker, []).append(replace(utterance, text=text))
-    return list(readers.values())
-
-
-def shuffled(clips: Sequence[Utterance]) -> list[Utterance]:
-    """Every clip with the transcript of another: the same texts, and nothing to learn from the audio."""
-    order = Seeds(2).generator().permutation(len(clips))
-    turned = {int(a): int(b) for a, b in zip(order, [*order[1:], order[0]], strict=True)}
-    return [replace(clip, text=clips[turned[index]].text) for index, clip in enumerate(clips)]
+            speakers.setdefault(utterance.speaker, []).append(utterance)
+    random = Seeds(100).generator()
+    seen, unseen = [], []
+    for own in speakers.values():
+        order = [own[index] for index in random.permutation(len(own))]
+        unseen += order[:UNSEEN]
+        seen += order[UNSEEN : UNSEEN + SEEN]
+    return seen, unseen
 
 
 @torch.no_grad()
-def loss(model: SpeechLLM, store: FeatureStore, clips: Sequence[Utterance]) -> float:
+def losses(model: SpeechLLM, store: FeatureStore, clips: Sequence[Utterance]) -> list[float]:
     model.eval()
-    return float(model.loss(store.features(clips), [clip.text for clip in clips]))
+    return [float(model.loss(store.features([clip]), [clip.text])) for clip in clips]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_unseen_clips_gain_from_what_was_said_in_others(model: SpeechLLM, clips: list[list[Utterance]]) -> None:
-    """Measured: 6.03 nats a token before, 5.14 after 33 clips, 5.28 after the same clips with shuffled transcripts.
+@pytest.mark.timeout(1200)
+def test_unseen_clips_gain_from_what_was_said_in_others(
+    model: SpeechLLM, clips: tuple[list[Utterance], list[Utterance]]
+) -> None:
+    """The control learns the same texts from the same clips, each with the transcript of another.
 
-    Most of the gain is the style of the texts, which the control learns too; what is left over ties text to audio.
+    Measured when this was written: 0.80 nats a token against the control's 1.33, better on 33 of 36 clips.
     """
-    unseen = [clip for own in clips for clip in own[: len(own) // 3]]
-    seen = [clip for own in clips for clip in own[len(own) // 3 :]]
-    assert not {clip.text for clip in unseen} & {clip.text for clip in seen}
-    assert all(a.text != b.text for a, b in zip(seen, shuffled(seen), strict=True))
+    seen, unseen = clips
+    assert not {clip.key for clip in unseen} & {clip.key for clip in seen}
+    order = Seeds(200).generator().permutation(len(seen))
+    shuffled = [replace(clip, text=seen[int(other)].text) for clip, other in zip(seen, order, strict=True)]
     store, start = FeatureStore(model.num_mels, model.window_s), model.flat.values.clone()
-    before = loss(model, store, unseen)
     after = {}
-    for name, training in (("real", seen), ("shuffled", shuffled(seen))):
-        SpeechLearner(model, store, {"all": training}, OPTIONS).fit("all", start, seeds=Seeds(1))
-        after[name] = loss(model, store, unseen)
-    assert after["real"] < before - 0.5
-    assert after["real"] < after["shuffled"] - 0.05, after
+    for name, training in (("real", seen), ("shuffled", shuffled)):
+        SpeechLearner(model, store, {"all": training}, OPTIONS).fit("all", start, seeds=Seeds(0))
+        after[name] = losses(model, store, unseen)
+    gaps = [control - real for real, control in zip(after["real"], after["shuffled"], strict=True)]
+    assert sum(gaps) / len(gaps) > 0.2
+    assert sum(gap > 0 for gap in gaps) > 2 / 3 * len(gaps)

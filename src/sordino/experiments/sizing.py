@@ -47,10 +47,10 @@ _LARGE: Final = Training(
     rounds=20,
     every=5,
     epochs=2,
-    lr=1e-3,
+    lr=3e-4,
     batch_size=4,
     workers=1,
-    allocation='{ method = "alpha-split", alpha = 0.05 }',
+    allocation='"auto"',
 )
 
 
