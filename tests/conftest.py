@@ -58,9 +58,15 @@ threads = 1
 """
 
 
+@pytest.fixture(scope="session")
+def small_text() -> str:
+    """An experiment whose run takes about a second once the corpus is rendered; private telemetry."""
+    return SMALL
+
+
 @pytest.fixture
-def small(tmp_path: Path) -> Path:
-    """An experiment file whose run takes about a second once the corpus is rendered."""
+def small(small_text: str, tmp_path: Path) -> Path:
+    """The file of that experiment."""
     path = tmp_path / "small.toml"
-    path.write_text(SMALL, encoding="utf-8")
+    path.write_text(small_text, encoding="utf-8")
     return path

@@ -10,26 +10,10 @@ from calling import sordino
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(small_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    (folder / "small.toml").write_text(
-        """
-        [data.corpus]
-        method = "synthetic-voices"
-        voices = 6
-        utterances_per_voice = 3
-        held_out_voices = 3
-        utterances_per_held_out_voice = 2
-        [federated]
-        rounds = 1
-        local = { epochs = 1, lr = 3e-3, batch_size = 8 }
-        [privacy]
-        noise_multiplier = 1.0
-        [simulation]
-        threads = 1
-        """
-    )
-    sordino("run", folder / "small.toml", "--out", folder / "run")
+    (folder / "small.toml").write_text(small_text, encoding="utf-8")
+    sordino("run", folder / "small.toml", "--set", "federated.rounds=1", "--out", folder / "run")
     return folder / "run"
 
 

@@ -16,34 +16,14 @@ from sordino.data import read_audio, write_audio  # noqa: E402
 from sordino.experiments import Progress, Silent, load_experiment, run_federated  # noqa: E402
 from sordino.privacy import ALLOCATIONS  # noqa: E402
 
-TINY = """
-[data.corpus]
-method = "synthetic-voices"
-voices = 6
-utterances_per_voice = 3
-held_out_voices = 3
-utterances_per_held_out_voice = 2
-
-[federated]
-rounds = 2
-cohort = { method = "poisson", rate = 0.5 }
-local = { epochs = 1, lr = 3e-3, batch_size = 8 }
-
-[privacy]
-noise_multiplier = 1.0
-population = 6
-
-[simulation]
-threads = 1
-"""
 PEOPLE = ("anna", "ben", "clara", "dan", "eva", "finn")
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def prepared(small_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """``my.toml``, ``runs/{first,second,interrupted}`` and ``recordings/NAME/N.flac`` with a text file beside each."""
     folder = tmp_path_factory.mktemp("prepared")
-    (folder / "my.toml").write_text(TINY, encoding="utf-8")
+    (folder / "my.toml").write_text(small_text, encoding="utf-8")
     options = load_experiment(folder / "my.toml")
     run_federated(options, folder / "runs" / "first")
     shutil.copytree(folder / "runs" / "first", folder / "runs" / "second")

@@ -79,7 +79,7 @@ def test_marked_commands_run(page: Path, workplace: Path) -> None:
     assert {
         "quickstart": (workplace / "runs/mine/report.html").is_file() and (workplace / "mine.html").is_file(),
         "resume": (workplace / "runs/interrupted/result.json").is_file(),
-        "ledger": len((workplace / "runs/interrupted/ledger.jsonl").read_text().splitlines()) == 3,
+        "ledger": len((workplace / "runs/interrupted/ledger.jsonl").read_text().splitlines()) == 1 + 3,  # terms, rounds
         "own-corpus": (workplace / "clinic/run/result.json").is_file(),
         "read-a-report": any((workplace / "figures").glob("*.svg")),
         "compare": (workplace / "runs/comparison/comparison.json").is_file(),

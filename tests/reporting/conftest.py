@@ -18,33 +18,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reading_back import Page, assert_sound
 
-EXPERIMENT = """
-telemetry = "debug"
-
-[data.corpus]
-method = "synthetic-voices"
-voices = 6
-utterances_per_voice = 3
-held_out_voices = 3
-utterances_per_held_out_voice = 2
-seen_utterances_per_voice = 1
-
-[federated]
-rounds = 3
-cohort = { method = "poisson", rate = 0.5 }
-local = { epochs = 1, lr = 3e-3, batch_size = 8 }
-
-[privacy]
-noise_multiplier = 1.0
-population = 6
-
-[evaluation]
-every = 1
-
-[simulation]
-threads = 1
-"""
-
 BROKEN = "<b>broke</b> & $x_1$"
 """Name of the variant that cannot be run."""
 
@@ -60,9 +33,9 @@ WEIGHTS = shutil.ignore_patterns("*.safetensors")
 
 
 @pytest.fixture(scope="session")
-def experiment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def experiment(small_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("experiment") / "experiment.toml"
-    path.write_text(EXPERIMENT, encoding="utf-8")
+    path.write_text(f'telemetry = "debug"\n{small_text}\n[evaluation]\nevery = 1\n', encoding="utf-8")
     return path
 
 
