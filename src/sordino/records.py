@@ -35,13 +35,20 @@ def replace_file(path: Path, content: bytes, *, name: str = "") -> None:
         path: the file.
         content: what it shall hold.
         name: prefix of the fault points before and after the rename.
+
+    Raises:
+        OSError: it cannot be written, with the file's name; nothing of it is left then.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.draft")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
     if name:
         fault_point(f"{name}.before-rename")
     draft.replace(path)

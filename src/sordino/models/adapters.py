@@ -22,6 +22,7 @@ from sordino._check import did_you_mean
 from sordino.errors import ConfigError
 from sordino.models.checkpoints import reading
 from sordino.models.options import LoraOptions
+from sordino.records import replace_file
 
 if TYPE_CHECKING:
     from sordino.models.speech_llm import SpeechLLM
@@ -101,9 +102,9 @@ def save_adapter(model: SpeechLLM, folder: Path) -> None:
 
     Args:
         model: what to save.
-        folder: made if absent; files of the same names are replaced.
+        folder: made if absent; files of the same names are replaced, each as a whole or not at all.
     """
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     folder.mkdir(parents=True, exist_ok=True)
     for component in _LAYERS:
@@ -113,8 +114,9 @@ def save_adapter(model: SpeechLLM, folder: Path) -> None:
             target = folder / component
             target.mkdir(exist_ok=True)
             config.save_pretrained(str(target))
-            save_file(_detached(_adapter_tensors(part)), target / "adapter_model.safetensors", {"format": "pt"})
-    save_file(_detached(model.connector.state_dict()), folder / "connector.safetensors", {"format": "pt"})
+            content = save(_detached(_adapter_tensors(part)), {"format": "pt"})
+            replace_file(target / "adapter_model.safetensors", content)
+    replace_file(folder / "connector.safetensors", save(_detached(model.connector.state_dict()), {"format": "pt"}))
 
 
 def _detached(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
