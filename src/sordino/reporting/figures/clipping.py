@@ -36,31 +36,29 @@ _RATIO: Final = (
 
 def clip_rates(run: Run) -> Plate | None:
     """Fraction of clients whose update is clipped, by component; None without debug telemetry or without bounds."""
-    shares = over_rounds([run], clip_rates_by_component)
-    if not shares:
-        return None
-    figure, banded = _single(run, shares, lambda block: block.clip_rate, "clients clipped (%)")
-    band = " Shaded: from the least to the most clipped block of the component." if banded else ""
-    return Plate(
+    return _plate(
+        run,
+        over_rounds([run], clip_rates_by_component),
+        lambda block: block.clip_rate,
         name="clip-rates",
         title="Clip rate by round",
-        caption=f"Percentage of clients for whom {_what(shares)} was larger than its clip norm and was scaled down.{band}",
-        figure=figure,
+        label="clients clipped (%)",
+        caption="Percentage of clients for whom {what} was larger than its clip norm and was scaled down.",
+        band="from the least to the most clipped",
     )
 
 
 def clip_ratios(run: Run) -> Plate | None:
     """What clipping leaves of the updates, by component; None where it was not recorded."""
-    shares = over_rounds([run], clip_ratios_by_component)
-    if not shares:
-        return None
-    figure, banded = _single(run, shares, lambda block: block.clip_ratio, "left of the norm (%)")
-    band = " Shaded: from the most to the least clipped block of the component." if banded else ""
-    return Plate(
+    return _plate(
+        run,
+        over_rounds([run], clip_ratios_by_component),
+        lambda block: block.clip_ratio,
         name="clip-ratios",
         title="Clip ratio by round",
-        caption=f"Of {_what(shares)}, {_RATIO}.{band}",
-        figure=figure,
+        label="left of the norm (%)",
+        caption=f"Of {{what}}, {_RATIO}.",
+        band="from the most to the least clipped",
     )
 
 
@@ -96,8 +94,20 @@ def clipping_dynamics(variants: Sequence[Variant]) -> Plate | None:
     )
 
 
-def _single(run: Run, shares: Series, value: Callable[[Block], float | None], label: str) -> tuple[Figure, bool]:
-    """One panel with bands from the lowest to the highest block, and whether there are any."""
+def _plate(
+    run: Run,
+    shares: Series,
+    value: Callable[[Block], float | None],
+    *,
+    name: str,
+    title: str,
+    label: str,
+    caption: str,
+    band: str,
+) -> Plate | None:
+    """One panel with a line a component and a band from its lowest to its highest block; None without any share."""
+    if not shares:
+        return None
     with styled():
         figure, axes = canvas(height_in=2.1)
         _draw(axes, shares)
@@ -106,7 +116,8 @@ def _single(run: Run, shares: Series, value: Callable[[Block], float | None], la
         axes.set_ylabel(label)
         if set(shares) != {"all"}:
             legend(figure)
-    return figure, any(banded)
+    shaded = f" Shaded: {band} block of the component." if any(banded) else ""
+    return Plate(name=name, title=title, caption=caption.format(what=_what(shares)) + shaded, figure=figure)
 
 
 def _draw(axes: Axes, shares: Series) -> None:
