@@ -65,6 +65,10 @@ def test_byte_order_mark_blank_lines_and_carriage_returns(folder: Path) -> None:
         ({**GOOD, "duration": -1.5}, r"duration = -1.5"),
         ({**GOOD, "duration": "1.5"}, r"duration = '1.5'"),
         ({**GOOD, "duration": True}, r"duration = True"),
+        ({**GOOD, "duration": 10**400}, r"duration = 1000.*: expected seconds above 0"),
+        ({**GOOD, "audio_filepath": "x" * 5000}, r"does not exist"),
+        ({**GOOD, "audio_filepath": "a\0/b.flac"}, r"does not exist"),
+        ({**GOOD, "audio_filepath": "/a.flac"}, r"audio_filepath '/a\.flac' does not exist"),
         ('{"audio_filepath": "a.flac", "duration": NaN, "text": "", "speaker": "s"}', r"duration = nan"),
         ({**GOOD, "offset": -0.1}, r"offset = -0.1: expected seconds, at least 0"),
         ({**GOOD, "audio_filepath": "b/none.flac"}, r"audio_filepath '.*b/none\.flac' does not exist; correct"),
@@ -129,6 +133,17 @@ def test_paths_are_written_relative_so_that_a_folder_can_move(folder: Path) -> N
     [utterance] = read_manifest(manifest(folder, GOOD))
     write_manifest(folder / "m.jsonl", [utterance])
     assert json.loads((folder / "m.jsonl").read_text())["audio_filepath"] == "a.flac"
+
+
+def test_recordings_are_found_in_any_folder_and_through_links(folder: Path) -> None:
+    (folder / "deep").mkdir()
+    (folder / "deep" / "link.flac").symlink_to(folder / "a.flac")
+    names = ["deep/link.flac", "./a.flac", "deep/../a.flac", str(folder / "a.flac"), "a.flac"]
+    utterances = read_manifest(manifest(folder, *({**GOOD, "audio_filepath": name} for name in names)))
+    assert [utterance.audio for utterance in utterances] == [folder / name for name in names]
+    write_manifest(folder / "deep" / "m.jsonl", utterances[:2])
+    written = [json.loads(line)["audio_filepath"] for line in (folder / "deep" / "m.jsonl").open()]
+    assert written == ["link.flac", "../a.flac"], "a link stays a link, whatever it leads to"
 
 
 def test_a_failed_write_leaves_the_old_manifest(folder: Path) -> None:

@@ -8,10 +8,13 @@ an attribute, and keys with other values are ignored.
 
 from __future__ import annotations
 
+import functools
+import gc
 import json
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -54,11 +57,12 @@ def read_manifest(path: Path) -> list[Utterance]:
     """
     utterances: list[Utterance] = []
     problems: list[Problem] = []
-    for _, item in parse_manifest(path):
-        if isinstance(item, Problem):
-            problems.append(item)
-        else:
-            utterances.append(item)
+    with _without_collector():
+        for _, item in parse_manifest(path):
+            if isinstance(item, Problem):
+                problems.append(item)
+            else:
+                utterances.append(item)
     if problems:
         more = f" ({len(problems) - 1} more such lines; see: sordino data check)" if len(problems) > 1 else ""
         raise DataError(f"{path}, line {problems[0].line}: {problems[0].message}{more}")
@@ -67,28 +71,80 @@ def read_manifest(path: Path) -> list[Utterance]:
     return utterances
 
 
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Nothing read here is in a cycle, and the collector would go through all of it again and again as it grows."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def parse_manifest(path: Path) -> Iterator[tuple[int, Utterance | Problem]]:
     """Yields the line number and either the utterance or what is wrong with it, for each line that is not blank.
 
     Raises:
         DataError: the file is missing or not UTF-8 text.
     """
+    places = _Places(path.parent)
     try:
-        content = path.read_bytes().decode("utf-8-sig")
+        # In binary, where only \n ends a line: JSON strings may hold U+2028 and its like unescaped.
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                if not line.isspace():
+                    try:
+                        yield number, _utterance(places, _record(line))
+                    except _BadLine as bad:
+                        yield number, Problem(number, *bad.args)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}); name a JSONL manifest.") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text; name a JSONL manifest, saved as UTF-8.") from None
-    # Not str.splitlines: JSON strings may hold U+2028 and its like unescaped.
-    for number, line in enumerate(content.split("\n"), start=1):
-        if line.strip():
-            try:
-                yield number, _utterance(path.parent, _record(line))
-            except _BadLine as bad:
-                yield number, Problem(number, *bad.args)
 
 
-def _record(line: str) -> Mapping[str, Any]:
+class _Places:
+    """Where a manifest's recordings are. Each folder is listed once, which is quicker than to look up each file."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self._folders: dict[str, tuple[Path, frozenset[str]]] = {}
+
+    def find(self, name: str) -> Path:
+        """The recording; raises _BadLine if there is none."""
+        head, slash, last = name.rpartition("/")
+        known = self._folders.get(head + slash)
+        if known is None:
+            known = self._folders[head + slash] = _listed(self._base / (head + slash))
+        folder, files = known
+        audio = folder / last
+        # Some file systems find a name that they list in another form, in capitals or with its accents apart.
+        if last not in files and not _is_file(audio):
+            raise _BadLine(
+                "missing", f"audio_filepath {str(audio)!r} does not exist; correct the path or remove the line."
+            )
+        return audio
+
+
+def _listed(folder: Path) -> tuple[Path, frozenset[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return folder, frozenset(entry.name for entry in entries if entry.is_file())
+    except (OSError, ValueError):  # absent, closed to us, or a name that no folder can have
+        return folder, frozenset()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # the name is too long
+        return False
+
+
+def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -100,41 +156,44 @@ def _record(line: str) -> Mapping[str, Any]:
     return record
 
 
-def _utterance(folder: Path, record: Mapping[str, Any]) -> Utterance:
-    audio = folder / _text(record, "audio_filepath", "give the recording's path, relative to the manifest")
-    if not audio.is_file():
-        raise _BadLine("missing", f"audio_filepath {str(audio)!r} does not exist; correct the path or remove the line.")
+def _utterance(places: _Places, record: dict[str, Any]) -> Utterance:
+    """The utterance of one line. A million lines say the same few things, so speakers and attributes are interned."""
+    intern = sys.intern
     return Utterance(
-        audio=audio,
+        audio=places.find(_text(record, "audio_filepath", "give the recording's path, relative to the manifest")),
         text=_text(record, "text", "give the transcript", empty=True),
-        speaker=_text(record, "speaker", "say who speaks, because privacy and clients are counted by speaker"),
+        speaker=intern(_text(record, "speaker", "say who speaks, because privacy and clients are counted by speaker")),
         duration_s=_seconds(record, "duration"),
-        language=_text({"language": "", **record}, "language", "give a language code or leave it out", empty=True),
-        offset_s=_seconds({"offset": 0.0, **record}, "offset", zero=True),
-        attributes={key: value for key, value in record.items() if key not in RESERVED_KEYS and isinstance(value, str)},
+        language=intern(_text(record, "language", "give a language code or leave it out", empty=True))
+        if "language" in record
+        else "",
+        offset_s=_seconds(record, "offset", zero=True) if "offset" in record else 0.0,
+        attributes={
+            intern(key): intern(value)
+            for key, value in record.items()
+            if key not in RESERVED_KEYS and isinstance(value, str)
+        },
     )
 
 
 def _text(record: Mapping[str, Any], key: str, remedy: str, *, empty: bool = False) -> str:
+    value = record.get(key)
+    if isinstance(value, str) and (value or empty):
+        return value
     if key not in record:
         raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(RESERVED_KEYS))}; {remedy}.")
-    value = record[key]
-    if not isinstance(value, str) or not (value or empty):
-        raise _BadLine(
-            key, f"{key} = {value!r}: expected {'a text' if empty else 'a text that is not empty'}; {remedy}."
-        )
-    return value
+    raise _BadLine(key, f"{key} = {value!r}: expected {'a text' if empty else 'a text that is not empty'}; {remedy}.")
 
 
 def _seconds(record: Mapping[str, Any], key: str, *, zero: bool = False) -> float:
+    value: Any = record.get(key)
+    number = isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool))
+    if number and (0 < value <= sys.float_info.max or (value == 0 and zero)):
+        return float(value)
     if key not in record:
         raise _BadLine(key, f"has no {key!r}{did_you_mean(key, set(record) - set(RESERVED_KEYS))}; give it in seconds.")
-    value = record[key]
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or value < 0 or (value == 0 and not zero):
-        expected = "seconds, at least 0" if zero else "seconds above 0"
-        raise _BadLine(key, f"{key} = {value!r}: expected {expected}; correct it or remove the line.")
-    return float(value)
+    expected = "seconds, at least 0" if zero else "seconds above 0"
+    raise _BadLine(key, f"{key} = {value!r}: expected {expected}; correct it or remove the line.")
 
 
 def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
@@ -144,7 +203,12 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
         DataError: an attribute has the name of one of the manifest's own keys.
     """
     base = path.parent.resolve()
-    lines = (json.dumps(_to_record(utterance, base), ensure_ascii=False) + "\n" for utterance in utterances)
+
+    @functools.cache  # a folder holds many recordings, and each part of its path costs a look at the disk
+    def relative(folder: Path) -> Path:
+        return Path(os.path.relpath(folder.resolve(), base))
+
+    lines = (json.dumps(_to_record(utterance, relative), ensure_ascii=False) + "\n" for utterance in utterances)
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("w", encoding="utf-8", newline="") as file:
@@ -156,12 +220,12 @@ def write_manifest(path: Path, utterances: Iterable[Utterance]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _to_record(utterance: Utterance, base: Path) -> dict[str, Any]:
+def _to_record(utterance: Utterance, relative: Callable[[Path], Path]) -> dict[str, Any]:
     taken = sorted(set(utterance.attributes) & set(RESERVED_KEYS))
     if taken:
         raise DataError(f"attribute {taken[0]!r} of {utterance.key} is a key of the manifest itself; rename it.")
     record: dict[str, Any] = {
-        "audio_filepath": Path(os.path.relpath(utterance.audio.resolve(), base)).as_posix(),
+        "audio_filepath": (relative(utterance.audio.parent) / utterance.audio.name).as_posix(),
         "duration": utterance.duration_s,
         "text": utterance.text,
         "speaker": utterance.speaker,
