@@ -207,7 +207,7 @@ def test_workers_that_fail_name_the_client_and_end_at_once(workers: int) -> None
     toy = Broken(learner(9).targets)
     plan = private(toy)
     side_by_side = InProcess((toy,) * workers, tuple(toy.targets))
-    tasks = [Task(client, ZERO.values, plan.clip, Seeds(1)) for client in toy.targets]
+    tasks = [Task(client, ZERO.values, plan.bounding, Seeds(1)) for client in toy.targets]
     with pytest.raises(ClientFailed, match="client 'c003' failed: RuntimeError: microphone on fire"):
         list(side_by_side.gather(FedAvg(), tasks))
     assert len(toy.asked) <= 3 + workers
@@ -221,7 +221,7 @@ def test_workers_answer_in_the_order_of_the_tasks() -> None:
 
     toy = Uneven(learner(9).targets)
     plan = private(toy)
-    tasks = [Task(client, ZERO.values, plan.clip, Seeds(1)) for client in toy.targets]
+    tasks = [Task(client, ZERO.values, plan.bounding, Seeds(1)) for client in toy.targets]
     replies = InProcess((toy,) * 3, tuple(toy.targets)).gather(FedAvg(), tasks)
     assert [reply.client for reply in replies] == list(toy.targets)
 

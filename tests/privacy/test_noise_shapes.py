@@ -20,6 +20,7 @@ from sordino.privacy import (
     ClipBounds,
     Ledger,
     NoiseSource,
+    Parcel,
     Poisson,
     PrivacyPlan,
     Released,
@@ -242,12 +243,12 @@ def test_the_clip_norm_does_not_follow_what_is_never_sent(tmp_path: Path) -> Non
 def test_what_comes_over_a_wire_brings_its_indicators(tmp_path: Path) -> None:
     """A clipped update is never longer than its bound, so its indicators cannot be read off it."""
     plan = plan_of(tracking=Tracking(), noise_multiplier=0.0)
-    sent = plan.clip(Update(of_norm(100.0))).values  # type: ignore[attr-defined]
+    sent = plan.bounding.pack(plan.clip(Update(of_norm(100.0))))
     with pytest.raises(PrivacyError, match="0 clip indicators arrived: expected 1"):
-        plan.receive(sent, digest=LAYOUT.digest)
+        plan.receive(Parcel(sent.values, LAYOUT.digest))
     total = plan.empty_sum()
     for _ in range(20):
-        total.add(plan.receive(sent, digest=LAYOUT.digest, indicators=[True]))
+        total.add(plan.receive(sent))
     terms = Terms(unit="client", population=40, clients_per_speaker=1, delta=1e-5, seeded=True)
     with Ledger(tmp_path / "ledger.jsonl", terms=terms) as ledger:
         receipt = ledger.charge(plan.event(), round=1)

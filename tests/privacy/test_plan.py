@@ -19,6 +19,7 @@ from sordino.privacy import (
     Ledger,
     NoiseSource,
     NonPrivate,
+    Parcel,
     PlainRelease,
     Plan,
     Poisson,
@@ -183,16 +184,16 @@ def test_a_sum_is_released_once(ledger: Ledger) -> None:
 
 
 def test_receive_checks_the_layout_and_clips_again() -> None:
-    plan = plan_of(noise_multiplier=0.0)
-    with pytest.raises(PrivacyError, match="expected " + LAYOUT.digest):
-        plan.receive(torch.ones(LAYOUT.size), digest="feedfacefeedface")
+    plan, digest = plan_of(noise_multiplier=0.0), LAYOUT.digest
+    with pytest.raises(PrivacyError, match="expected " + digest):
+        plan.receive(Parcel(torch.ones(LAYOUT.size), "feedfacefeedface"))
     with pytest.raises(PrivacyError, match="shape"):
-        plan.receive(torch.ones(LAYOUT.size + 1), digest=LAYOUT.digest)
+        plan.receive(Parcel(torch.ones(LAYOUT.size + 1), digest))
     with pytest.raises(PrivacyError, match="floating-point"):
-        plan.receive(torch.ones(LAYOUT.size, dtype=torch.int64), digest=LAYOUT.digest)
-    update = plan.receive(torch.full((LAYOUT.size,), 1e6), digest=LAYOUT.digest)
+        plan.receive(Parcel(torch.ones(LAYOUT.size, dtype=torch.int64), digest))
+    update = plan.receive(Parcel(torch.full((LAYOUT.size,), 1e6), digest))
     assert float(update.values.double().norm()) <= 1.0  # type: ignore[attr-defined]
-    assert not plan.receive(torch.full((LAYOUT.size,), math.nan), digest=LAYOUT.digest).finite
+    assert not plan.receive(Parcel(torch.full((LAYOUT.size,), math.nan), digest)).finite
 
 
 # --- receipts ----------------------------------------------------------------------------------------------------------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
-from sordino.privacy import ClippedUpdate, Update
+from sordino.privacy import Bounding, ClippedUpdate
 from sordino.seeds import Seeds
 
 __all__ = ["Reply", "Task"]
@@ -20,13 +19,13 @@ class Task:
     Attributes:
         client: its id.
         start: the global adapter, float32 [layout.size]; shared by all tasks of the round, never changed.
-        clip: bounds the update before it leaves the client.
+        bounding: bounds the update before it leaves the client, and again where it arrives over a wire.
         seeds: the client's own random streams in this round, for order and dropout of units; never for noise.
     """
 
     client: str
     start: torch.Tensor
-    clip: Callable[[Update], ClippedUpdate]
+    bounding: Bounding
     seeds: Seeds
 
 

@@ -57,7 +57,7 @@ def run_round(
     number = state.round + 1
     ledger.require(plan.event(), round=number)
     cohort = plan.cohort.draw(backend.clients(), population=plan.population, stream=noise.stream("cohort", number))
-    tasks = [Task(client, state.values, plan.clip, seeds.at("round", number, client)) for client in cohort]
+    tasks = [Task(client, state.values, plan.bounding, seeds.at("round", number, client)) for client in cohort]
 
     total, telemetry = plan.empty_sum(), RoundTelemetry(len(cohort), plan)
     for reply in backend.gather(method, tasks):

@@ -15,6 +15,7 @@ from sordino.privacy.tracking import Tracking
 
 if TYPE_CHECKING:
     from sordino.privacy.accounting import Epsilon, epsilon, guaranteed
+    from sordino.privacy.bounding import Bounding, Measured, Parcel
     from sordino.privacy.calibration import affordable_rounds, noise_multiplier_for
     from sordino.privacy.clipping import Clipper
     from sordino.privacy.guarantee import make_plan, make_terms
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LATER = {
     "accounting": ("Epsilon", "epsilon", "guaranteed"),
     "calibration": ("affordable_rounds", "noise_multiplier_for"),
+    "bounding": ("Bounding", "Measured", "Parcel"),
     "clipping": ("Clipper",),
     "guarantee": ("make_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
@@ -39,6 +41,7 @@ __all__ = [
     "COHORTS",
     "Allocation",
     "AllocationState",
+    "Bounding",
     "ClipBounds",
     "ClippedSum",
     "ClippedUpdate",
@@ -50,9 +53,11 @@ __all__ = [
     "FixedSizeGaussian",
     "Learned",
     "Ledger",
+    "Measured",
     "Mechanism",
     "NoiseSource",
     "NonPrivate",
+    "Parcel",
     "PlainRelease",
     "Plan",
     "Poisson",

@@ -23,14 +23,15 @@ from sordino.errors import ConfigError, PrivacyError
 from sordino.layout import Group, ParameterLayout
 from sordino.privacy.allocations import Allocation, AllocationState, ClipBounds, ReleasedNorms
 from sordino.privacy.allocations.flat import Flat
-from sordino.privacy.clipping import Clipped, Clipper, Rule, block_norm
+from sordino.privacy.bounding import Bounding, Parcel
+from sordino.privacy.clipping import Clipper, Rule, block_norm
 from sordino.privacy.cohort import CohortSampler
 from sordino.privacy.events import Event, GaussianEvent, PlainRelease
 from sordino.privacy.indicators import indicator_std, rates, update_multiplier
 from sordino.privacy.ledger import Receipt
 from sordino.privacy.noise import NoiseSource, Stream
 from sordino.privacy.noise_shapes import NOISE_SHAPES, NoiseShape
-from sordino.privacy.sums import BoundedUpdate, NoisyMean, RunningSum
+from sordino.privacy.sums import NoisyMean, RunningSum
 from sordino.privacy.tracking import Tracking
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
@@ -92,11 +93,6 @@ class Plan(ABC):
         """The divisor n = qK, by which every sum is divided, however many clients came."""
         return self.cohort.expected(self.population)
 
-    @property
-    @abstractmethod
-    def clipper(self) -> Clipper:
-        """What clients get of the plan."""
-
     @abstractmethod
     def event(self) -> Event:
         """What one round costs."""
@@ -107,16 +103,19 @@ class Plan(ABC):
         """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
 
     @property
+    @abstractmethod
+    def bounding(self) -> Bounding:
+        """What clients get of the plan."""
+
+    @property
+    def clipper(self) -> Clipper:
+        """The bounds of this round."""
+        return self.bounding.clipper
+
+    @property
     def indicator_aims(self) -> tuple[float, ...]:
         """The rate from which each clip indicator that clients add is counted, see `sordino.privacy.indicators`."""
-        return ()
-
-    def _indicators(self, clipped: Clipped) -> Sequence[bool]:  # noqa: ARG002
-        return ()
-
-    def _bounded(self, clipped: Clipped, indicators: Sequence[bool]) -> ClippedUpdate:
-        counted = np.array(indicators, bool) - np.array(self.indicator_aims, np.float64)
-        return BoundedUpdate(clipped, clipper=self.clipper, indicators=counted)
+        return self.bounding.aims
 
     def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:  # noqa: ARG002
         """Fields of `ReleasedNorms` that the indicators give."""
@@ -129,36 +128,15 @@ class Plan(ABC):
 
     def clip(self, update: Update) -> ClippedUpdate:
         """Bounds one client's update."""
-        clipped = self.clipper.clip(update.values)
-        return self._bounded(clipped, self._indicators(clipped))
+        return self.bounding.clip(update)
 
-    def receive(self, values: torch.Tensor, *, digest: str, indicators: Sequence[bool] = ()) -> ClippedUpdate:
-        """Takes an update that came over a wire: checks what it belongs to and clips it again.
-
-        Args:
-            values: the update.
-            digest: fingerprint of the layout that it is for.
-            indicators: what was clipped at the client. A clipped update does not show that any more, and a clip norm that
-                read it off there would shrink for ever.
-
-        Raises:
-            PrivacyError: another layout or shape, or another number of indicators than the plan asks for.
-        """
-        if digest != self.layout.digest:
-            raise PrivacyError(
-                f"an update for layout {digest} arrived: expected {self.layout.digest}; give client and server the same "
-                "model and adapter settings."
-            )
-        if len(indicators) != len(self.indicator_aims):
-            raise PrivacyError(
-                f"an update with {len(indicators)} clip indicators arrived: expected {len(self.indicator_aims)}; give "
-                "client and server the same [privacy] settings."
-            )
-        return self._bounded(self.clipper.clip(values), indicators)
+    def receive(self, parcel: Parcel, *, clients: int = 1) -> ClippedUpdate:
+        """Takes in an update that came over a wire, see `Bounding.receive`."""
+        return self.bounding.receive(parcel, clients=clients)
 
     def empty_sum(self) -> ClippedSum:
         """A sum of no updates."""
-        return RunningSum(self.clipper, num_indicators=len(self.indicator_aims))
+        return self.bounding.empty_sum()
 
     def release(
         self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
@@ -271,9 +249,11 @@ class PrivacyPlan(Plan):
         return self.allocation.bounds(self.layout, self.state, self.clip_norm)
 
     @cached_property
-    def clipper(self) -> Clipper:
-        """The bounds of this round."""
-        return Clipper(self.bounds, self.layout.size, self.layout.digest, self.rule, self.watched)
+    def bounding(self) -> Bounding:
+        """The bounds of this round, with one indicator a block if the allocation reads clip rates, one if C is tracked."""
+        clipper = Clipper(self.bounds, self.layout.size, self.layout.digest, self.rule, self.watched)
+        aims = (self.allocation.aimed_clip_rate,) * (len(self.bounds.blocks) * self.allocation.reads_clip_rates)
+        return Bounding(clipper, aims, 1 - self.tracking.quantile if self.tracking is not None else None)
 
     @cached_property
     def noise_stds(self) -> tuple[float, ...]:
@@ -282,17 +262,6 @@ class PrivacyPlan(Plan):
             return (0.0,) * len(self.bounds.norms)
         multiplier = update_multiplier(self.noise_multiplier, count=len(self.indicator_aims))
         return NOISE_SHAPES[self.noise_shape](self.bounds, multiplier)
-
-    @property
-    def indicator_aims(self) -> tuple[float, ...]:
-        """One a block if the allocation reads clip rates, one for the whole if C is tracked."""
-        of_blocks = (self.allocation.aimed_clip_rate,) * (len(self.bounds.blocks) * self.allocation.reads_clip_rates)
-        return (*of_blocks, *((1 - self.tracking.quantile,) if self.tracking is not None else ()))
-
-    def _indicators(self, clipped: Clipped) -> Sequence[bool]:
-        of_blocks = [norm > bound for norm, bound in zip(clipped.norms, self.bounds.norms, strict=True)]
-        whole = self.clipper.joint_norm(clipped.norms) > self.bounds.total
-        return [*(of_blocks if self.allocation.reads_clip_rates else ()), *([whole] if self.tracking else ())]
 
     def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:
         aims = self.indicator_aims
@@ -359,10 +328,10 @@ class NonPrivate(Plan):
     """Plain federated averaging: no clipping, no noise, no guarantee, and the same divisor n = qK."""
 
     @cached_property
-    def clipper(self) -> Clipper:
+    def bounding(self) -> Bounding:
         """No bound; updates that are not finite still count as zero."""
-        blocks = Flat().blocks(self.layout)
-        return Clipper(ClipBounds(blocks, (math.inf,)), self.layout.size, self.layout.digest, watched=self.watched)
+        bounds = ClipBounds(Flat().blocks(self.layout), (math.inf,))
+        return Bounding(Clipper(bounds, self.layout.size, self.layout.digest, watched=self.watched))
 
     @property
     def noise_stds(self) -> tuple[float, ...]:

@@ -33,7 +33,7 @@ class FedAvg(FederatedMethod):
     def client(self, task: Task, learner: Learner) -> Reply:
         """Trains from the global adapter and clips what changed."""
         result = learner.fit(task.client, task.start, seeds=task.seeds)
-        return Reply(task.client, task.clip(result.update), result.loss)
+        return Reply(task.client, task.bounding.clip(result.update), result.loss)
 
     def combine(self, state: ServerState, released: Released) -> ServerState:
         """Adds the released mean."""
