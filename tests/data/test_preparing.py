@@ -151,7 +151,7 @@ class TestLibriSpeech:
         for root in (corpus, corpus / "test-other"):
             prepared = prepare(LibriSpeech().read(root))
             assert len(prepared.utterances) == 12
-            assert {u.attributes["subset"] for u in prepared.utterances} == {"test-other"}
+            assert {u.attributes["split"] for u in prepared.utterances} == {"test-other"}
             assert prepared.utterances[0].attributes["gender"] == "female"
             assert prepared.utterances[0].text.startswith("THERE'S IRON THEY SAY")
             assert prepared.speakers == {"1688": 10, "1998": 2}

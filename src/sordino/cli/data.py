@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,9 +14,11 @@ from sordino.cli.console import Json, print_json, stdout
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sordino.data import Division, ManifestReport, Prepared, Utterance
+    from sordino.data import CensusRow, Division, ManifestReport, Prepared, Utterance
 
 __all__ = ["app", "show_left_out", "summary"]
+
+Splits = Mapping[str, Sequence["Utterance"]]
 
 _SHOWN = 3
 _BAR = 30
@@ -32,7 +34,7 @@ def _group() -> None:
 @app.command("prepare")
 def prepare(
     kind: Annotated[str, typer.Argument(help="Layout of the recordings, e.g. folder; sordino list names all.")],
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="Folder of the recordings.")],
+    source: Annotated[Path, typer.Argument(metavar="SRC", help="Folder of the recordings, or a data set's id.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the manifest; the audio stays in SRC.")],
     *,
     test_speakers: Annotated[
@@ -45,6 +47,9 @@ def prepare(
     window_s: Annotated[
         float | None, typer.Option("--window", help="Leave out clips longer than this many seconds.")
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Read headers only: silence, copies and damage behind them pass unnoticed.")
+    ] = False,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Option of the layout, e.g. --set language=en."),
@@ -57,13 +62,13 @@ def prepare(
     """Make a manifest of recordings; whatever cannot be used is named and counted.
 
     Examples: sordino data prepare folder recordings/ prepared/ --test-speakers 4,
-    sordino data prepare librispeech LibriSpeech/dev-clean prepared/
+    sordino data prepare mls mls_german/ prepared/ --window 30
     """
     from sordino._check import fraction
     from sordino._registry import load_plugins
     from sordino.cli.tracking import tracked
     from sordino.config import build, parse_overrides
-    from sordino.data import SOURCES, prepare, require_unwritten, write_prepared
+    from sordino.data import SOURCES, glance, listen, prepare, require_unwritten, splits_of, write_prepared
     from sordino.errors import ConfigError
 
     load_plugins(plugins or [])
@@ -73,20 +78,31 @@ def prepare(
     if test_fraction is not None:
         fraction("--test-fraction", test_fraction)
     require_unwritten(out)
-    prepared = prepare(tracked(reader.read(source), "recordings"), longest_s=window_s)
+    found = tracked(reader.read(source), "recordings")
+    prepared = prepare(found, longest_s=window_s, hear=glance if quick else listen)
     division = _divided(prepared.utterances, test_speakers, test_fraction)
+    splits = splits_of(prepared, division)
     files = write_prepared(prepared, out, division=division)
     if as_json:
-        print_json(_report(prepared, division, out, files))
+        print_json(
+            _report(prepared, division, splits, quick=quick) | {"files": {str(out / n): files[n] for n in files}}
+        )
         return
     console = stdout()
     _say(console, summary(prepared))
+    _show_clients(console, splits)
     if division is not None:
         _say(console, f"{len(division.train)} to train on, {len(division.test)} to test on: {division.test_is}.")
+    else:
+        _show_shared(console, splits)
     show_left_out(console, prepared)
+    if quick:
+        _say(
+            console, "only headers were read: silence, overdrive, copies and damage behind the headers pass unnoticed."
+        )
     for name in files:
         _say(console, f"wrote {out / name}")
-    look_at = out / ("train.jsonl" if division else "manifest.jsonl")
+    look_at = out / next(name for name in ("train.jsonl", "manifest.jsonl", *files) if name in files)
     _say(console, f"look closer with: sordino data check {shlex.quote(str(look_at))}")
 
 
@@ -100,16 +116,59 @@ def _divided(
     return None if test_fraction is None else hold_out(utterances, share=test_fraction, seed=0)
 
 
-def _report(prepared: Prepared, division: Division | None, out: Path, files: Any) -> dict[str, Any]:
+def _report(prepared: Prepared, division: Division | None, splits: Splits, *, quick: bool) -> dict[str, Any]:
+    from sordino.data import census, shared_speakers
+
     return {
-        "files": {str(out / name): lines for name, lines in files.items()},
         "utterances": len(prepared.utterances),
         "hours": prepared.hours,
         "speakers": dict(prepared.speakers),
+        "clients": [_client_row(row) for row in census(splits)],
+        "shared_speakers": [{"splits": pair, "speakers": names} for pair, names in shared_speakers(splits).items()],
         "test_is": division.test_is if division else None,
-        "clipped": prepared.clipped,
+        "listened": not quick,
+        "clipped": prepared.clipped if not quick else None,
         "left_out": {kind: len(items) for kind, items in prepared.kinds.items()},
     }
+
+
+def _client_row(row: CensusRow) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {**asdict(row), "hours_per_speaker": row.hours_per_speaker}
+
+
+def _show_clients(console: Console, splits: Splits) -> None:
+    """Hours, clients and hours a client, by split and language; nothing where the summary says it all."""
+    from rich.table import Table
+
+    from sordino.data import census
+
+    rows = census(splits)
+    if len(rows) < 2:
+        return
+    table = Table(title="each speaker as one client", title_justify="left")
+    for column in ("split", "language"):
+        table.add_column(column)
+    for column in ("utterances", "hours", "clients", "hours a client"):
+        table.add_column(column, justify="right")
+    for row in rows:
+        numbers = (f"{row.utterances}", f"{row.hours:.2f}", f"{row.speakers}", f"{row.hours_per_speaker:.3f}")
+        table.add_row(row.split, row.language or "(none given)", *numbers)
+    console.print(table, markup=False)
+
+
+def _show_shared(console: Console, splits: Splits) -> None:
+    """Which speakers are in several splits, so that nobody takes a test on them for one on new voices."""
+    from sordino.data import shared_speakers
+
+    if len(splits) < 2:
+        return
+    shared = shared_speakers(splits)
+    if not shared:
+        _say(console, "no speaker is in two splits.")
+    for (one, other), names in shared.items():
+        _say(console, f"{len(names)} speakers are both in {one} and in {other}: {_some(names)}")
 
 
 def summary(prepared: Prepared) -> str:

@@ -7,19 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sordino.data.audio import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
+from sordino.data.census import CensusRow, census, shared_speakers
 from sordino.data.checking import DURATION_EDGES_S, ManifestReport, check_manifest
 from sordino.data.corpus import CORPORA, Corpus, Splits, readable
 from sordino.data.digits import DIGITS, digit_string
 from sordino.data.features import LogMel
 from sordino.data.holding_out import Division, hold_out, hold_out_speakers
-from sordino.data.listening import listen
+from sordino.data.listening import glance, listen
 from sordino.data.manifest import Problem, read_manifest, write_manifest
 from sordino.data.partition import PARTITIONS, ByAttribute, BySession, BySpeaker, Client, Partition
 from sordino.data.pauses import split_at_pauses
-from sordino.data.prepared import require_unwritten, write_prepared
+from sordino.data.prepared import require_unwritten, splits_of, write_prepared
 from sordino.data.preparing import Prepared, prepare
 from sordino.data.recordings import recordings_in
-from sordino.data.source import SOURCES, TO_END, LeftOut, Source
+from sordino.data.source import SOURCES, SPLIT, TO_END, LeftOut, Source
 from sordino.data.synthetic import Voice, federated_voices, held_out_voices, pretraining_voices, synthesise
 from sordino.data.utterance import Utterance
 
@@ -33,10 +34,12 @@ __all__ = [
     "PARTITIONS",
     "SAMPLE_RATE_HZ",
     "SOURCES",
+    "SPLIT",
     "TO_END",
     "ByAttribute",
     "BySession",
     "BySpeaker",
+    "CensusRow",
     "Client",
     "Corpus",
     "Division",
@@ -52,10 +55,12 @@ __all__ = [
     "Utterance",
     "Voice",
     "audio_duration",
+    "census",
     "check_manifest",
     "digit_string",
     "federated_voices",
     "held_out_voices",
+    "glance",
     "hold_out",
     "hold_out_speakers",
     "listen",
@@ -66,7 +71,9 @@ __all__ = [
     "readable",
     "recordings_in",
     "require_unwritten",
+    "shared_speakers",
     "split_at_pauses",
+    "splits_of",
     "synthesise",
     "write_audio",
     "write_manifest",

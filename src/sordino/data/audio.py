@@ -13,7 +13,7 @@ import soxr
 
 from sordino.errors import DataError
 
-__all__ = ["ROUNDING_S", "SAMPLE_RATE_HZ", "audio_duration", "read_audio", "write_audio"]
+__all__ = ["ROUNDING_S", "SAMPLE_RATE_HZ", "audio_duration", "audio_header", "read_audio", "write_audio"]
 
 SAMPLE_RATE_HZ: Final = 16_000
 """What every model here listens at, in Hz."""
@@ -74,8 +74,13 @@ def audio_duration(path: Path) -> float:
     Raises:
         DataError: the file is missing, empty or not audio.
     """
+    return audio_header(path)[0]
+
+
+def audio_header(path: Path) -> tuple[float, int]:
+    """As `audio_duration`, and the rate in Hz."""
     with _open(path) as file:
-        return float(file.frames / file.samplerate)
+        return float(file.frames / file.samplerate), int(file.samplerate)
 
 
 def _open(path: Path) -> soundfile.SoundFile:

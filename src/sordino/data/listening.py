@@ -1,4 +1,4 @@
-"""What a recording turns out to be when all of it is read."""
+"""What a recording turns out to be when all of it is read, or its header alone."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Final
 
 import numpy as np
 
-from sordino.data.audio import read_samples
+from sordino.data.audio import ROUNDING_S, audio_header, read_samples
 from sordino.data.utterance import Utterance
+from sordino.errors import DataError
 
-__all__ = ["Heard", "listen"]
+__all__ = ["Heard", "glance", "listen"]
 
 _SILENT_PEAK: Final = 1e-4
 _FULL_SCALE: Final = 0.999
@@ -51,4 +52,27 @@ def listen(utterance: Utterance) -> Heard:
         silent=bool(level.max() < _SILENT_PEAK),
         clipped=bool((level >= _FULL_SCALE).mean() > _CLIPPED_SHARE),
         digest=hashlib.blake2b(samples.tobytes(), digest_size=16).digest(),
+    )
+
+
+def glance(utterance: Utterance) -> Heard:
+    """What the header of the recording says, a hundred times quicker than `listen`.
+
+    Silence, overdrive and damage behind the header are not noticed, and the same sound is only known by its place.
+
+    Raises:
+        DataError: the file is missing, empty or not audio, or ends before the utterance begins.
+    """
+    whole_s, rate = audio_header(utterance.audio)
+    rest_s = whole_s - utterance.offset_s
+    if rest_s <= 0:
+        raise DataError(
+            f"{utterance.audio}: offset {utterance.offset_s} s lies behind its end at {whole_s:.3f} s; correct it."
+        )
+    return Heard(
+        duration_s=utterance.duration_s if utterance.duration_s < rest_s - ROUNDING_S else rest_s,
+        rate_hz=rate,
+        silent=False,
+        clipped=False,
+        digest=hashlib.blake2b(utterance.key.encode("utf-8", "surrogateescape"), digest_size=16).digest(),
     )

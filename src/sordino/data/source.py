@@ -12,7 +12,10 @@ from typing import ClassVar, Final
 from sordino._registry import Registry
 from sordino.data.utterance import Utterance
 
-__all__ = ["SOURCES", "TO_END", "LeftOut", "Source"]
+__all__ = ["SOURCES", "SPLIT", "TO_END", "LeftOut", "Source"]
+
+SPLIT: Final = "split"
+"""Attribute of utterances that a corpus itself assigns to train, dev, test or the like."""
 
 TO_END: Final = math.inf
 """``duration_s`` of an utterance that goes to the end of its recording and has not been measured."""
@@ -43,7 +46,7 @@ class Source(ABC):
         """Finds every recording with its transcript and speaker, one after another, without opening the audio.
 
         ``duration_s`` is `TO_END` unless the layout says where in a recording the utterance lies. A recording that the
-        layout says nothing usable about is `LeftOut`, never skipped.
+        layout says nothing usable about is `LeftOut`, never skipped. Where the corpus has splits, `SPLIT` is an attribute.
 
         Raises:
             DataError: the folder is not laid out like this at all.

@@ -1,4 +1,4 @@
-"""Metadata tables beside recordings: CSV, TSV or JSON lines, whatever their columns are called."""
+"""Metadata tables beside recordings: CSV, TSV, JSON lines or Parquet, whatever their columns are called."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from sordino.errors import DataError
+from sordino.data.source import LeftOut
+from sordino.errors import ConfigError, DataError
 
-__all__ = ["COLUMNS", "Table"]
+__all__ = ["COLUMNS", "TABLE_SUFFIXES", "Table"]
+
+TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".parquet")
+"""Endings of the files that `Table` reads."""
+
+Row = Mapping[str, str]
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "path": ("path", "file_name", "audio_filepath", "filename", "file", "audio", "wav", "audio_path", "audio_file"),
@@ -32,21 +38,33 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class Table:
-    """A metadata table: rows of texts under the names of its columns.
+    """A metadata table: rows of texts under the names of its columns, read anew each time one goes through them.
+
+    A row with more fields than there are columns, as from a tab inside a text, comes as a `LeftOut`.
 
     Args:
-        path: ``.csv`` (commas or semicolons), ``.tsv``, or ``.jsonl``; UTF-8, with a heading.
+        path: ``.csv`` (commas or semicolons), ``.tsv``, ``.jsonl`` or ``.parquet``; text as UTF-8, with a heading.
+        may_be_empty: whether a heading alone will do.
 
     Raises:
         DataError: unreadable, not UTF-8, or without a row.
+        ConfigError: Parquet without the extra that reads it.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, may_be_empty: bool = False) -> None:
         self.path = path
-        self.rows: list[Mapping[str, str]] = list(_rows(path, _content(path)))
-        if not self.rows:
+        columns: dict[str, None] = {}
+        count = 0
+        for item in _items(path):  # all of it, so that no damage shows up after an hour of recordings
+            if not isinstance(item, LeftOut):
+                columns |= dict.fromkeys(item)
+                count += 1
+        self.columns: Sequence[str] = list(columns) or _heading(path)
+        if not count and not (may_be_empty and self.columns):
             raise DataError(f"{path} has no row; write a heading and one row a recording.")
-        self.columns: Sequence[str] = list(self.rows[0])
+
+    def __iter__(self) -> Iterator[Row | LeftOut]:
+        return _items(self.path)
 
     def column(self, role: str, wanted: str = "") -> str | None:
         """The column that holds the path, text, speaker or language.
@@ -79,35 +97,57 @@ class Table:
         return found
 
 
-def _content(path: Path) -> str:
+def _items(path: Path) -> Iterator[Row | LeftOut]:
+    if path.suffix.lower() == ".parquet":
+        yield from _parquet_rows(path)
+        return
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield from _json_rows(path, file) if path.suffix.lower() == ".jsonl" else _separated_rows(path, file)
     except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}); name a CSV, TSV or JSONL table.") from None
+        raise DataError(f"{path} cannot be read ({error.strerror}); name a CSV, TSV, JSONL or Parquet table.") from None
     except UnicodeDecodeError:
         raise DataError(f"{path} is not UTF-8 text; save it again as UTF-8 (in a spreadsheet: 'CSV UTF-8').") from None
 
 
-def _rows(path: Path, content: str) -> Iterator[Mapping[str, str]]:
-    if path.suffix.lower() == ".jsonl":
-        yield from _records(path, content)
-        return
-    lines = content.splitlines(keepends=True)
+def _heading(path: Path) -> list[str]:
+    """The columns of a CSV or TSV table without rows."""
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return []
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return [name.strip() for name in next(_reader(path, file), [])]
+
+
+def _reader(path: Path, file: IO[str]) -> Any:
     if path.suffix.lower() == ".tsv":  # quotes in TSV files are text, as in Common Voice
-        reader = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        heading = lines[0] if lines else ""
-        reader = csv.DictReader(lines, delimiter=";" if heading.count(";") > heading.count(",") else ",")
+        return csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+    first = file.readline()
+    file.seek(0)
+    return csv.reader(file, delimiter=";" if first.count(";") > first.count(",") else ",", strict=True)
+
+
+def _separated_rows(path: Path, file: IO[str]) -> Iterator[Row | LeftOut]:
+    reader = _reader(path, file)
+    begins = 1
     try:
-        for row in reader:
-            yield {key: value.strip() for key, value in row.items() if isinstance(key, str) and isinstance(value, str)}
-    except csv.Error as error:
-        raise DataError(f"{path}, line {reader.line_num}: {error}; correct that line.") from None
+        columns = [name.strip() for name in next(reader, [])]
+        begins = reader.line_num + 1
+        for fields in reader:
+            if any(field.strip() for field in fields[len(columns) :]):
+                reason = (
+                    f"has {len(fields)} fields in line {begins}, but {len(columns)} in its heading; correct that line"
+                )
+                yield LeftOut(path, "row", reason)
+            elif fields:
+                yield {name: field.strip() for name, field in zip(columns, fields, strict=False)}
+            begins = reader.line_num + 1
+    except csv.Error as error:  # strict, so that a quote left open does not swallow the rows behind it
+        raise DataError(f"{path}: the row that begins in line {begins} is damaged ({error}); correct it.") from None
 
 
-def _records(path: Path, content: str) -> Iterator[Mapping[str, str]]:
-    for number, line in enumerate(content.split("\n"), start=1):
-        if not line.strip():
+def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
+    for number, line in enumerate(file, start=1):
+        if line.isspace():
             continue
         try:
             record: Any = json.loads(line)
@@ -115,4 +155,22 @@ def _records(path: Path, content: str) -> Iterator[Mapping[str, str]]:
             raise DataError(f"{path}, line {number} is not JSON ({error}); correct that line.") from None
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {number} is no JSON object; write {{...}}.")
-        yield {key: str(value).strip() for key, value in record.items() if isinstance(value, str | int | float)}
+        yield _as_texts(record)
+
+
+def _parquet_rows(path: Path) -> Iterator[Row]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ConfigError(f"{path} is a Parquet table; to read it: pip install 'sordino[hub]'") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches():
+                yield from map(_as_texts, batch.to_pylist())
+    except (OSError, pyarrow.ArrowException) as error:
+        raise DataError(f"{path} cannot be read as a Parquet table ({str(error).strip()}); copy it again.") from None
+
+
+def _as_texts(record: Mapping[str, Any]) -> Row:
+    return {key: str(value).strip() for key, value in record.items() if isinstance(value, str | int | float)}

@@ -13,14 +13,14 @@ from sordino.config import option
 from sordino.data.manifest import RESERVED_KEYS
 from sordino.data.recordings import recordings_in
 from sordino.data.source import SOURCES, TO_END, LeftOut, Source
-from sordino.data.tables import Table
+from sordino.data.tables import TABLE_SUFFIXES, Table
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
 __all__ = ["Folder"]
 
 _TABLES: Final = tuple(
-    f"{name}.{suffix}" for name in ("metadata", "transcripts", "manifest") for suffix in ("csv", "tsv", "jsonl")
+    f"{name}{suffix}" for name in ("metadata", "transcripts", "manifest") for suffix in TABLE_SUFFIXES
 )
 _SIDECARS: Final = (".txt", ".lab")
 
@@ -30,9 +30,9 @@ _SIDECARS: Final = (".txt", ".lab")
 class Folder(Source):
     """A folder of recordings with a table of transcripts, or with a .txt or .lab file beside each recording.
 
-    The table is ``metadata``, ``transcripts`` or ``manifest`` with the ending ``.csv``, ``.tsv`` or ``.jsonl``, or the
-    only table there; its columns may have any of the usual names. Who speaks is its speaker column, or else the
-    sub-folder that the recording lies in.
+    The table is ``metadata``, ``transcripts`` or ``manifest`` with the ending ``.csv``, ``.tsv``, ``.jsonl`` or
+    ``.parquet``, or the only table there; its columns may have any of the usual names. Who speaks is its speaker column,
+    or else the sub-folder that the recording lies in.
     """
 
     language: str = option("Language code of recordings for which the table gives none.", "")
@@ -59,7 +59,7 @@ class Folder(Source):
         if self.table:
             return Table(folder / self.table)
         usual = [folder / name for name in _TABLES if (folder / name).is_file()]
-        others = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".csv", ".tsv", ".jsonl"))
+        others = sorted(path for path in folder.iterdir() if path.suffix.lower() in TABLE_SUFFIXES)
         if not usual and len(others) > 1:
             raise DataError(
                 f"{folder} has the tables {', '.join(path.name for path in others)}; name the one with the transcripts: "
@@ -75,7 +75,10 @@ class Folder(Source):
         named = {path, text, speaker, language, *RESERVED_KEYS}
         places = _Places(folder, recordings)
         rest = dict.fromkeys(recordings)
-        for row in table.rows:
+        for row in table:
+            if isinstance(row, LeftOut):
+                yield row
+                continue
             audio = places.find(row.get(path, ""))
             if audio is None:
                 yield LeftOut(folder / row.get(path, ""), "missing", f"is in {table.path.name}, but not in the folder")

@@ -5,20 +5,18 @@ Source: https://www.openslr.org/12 (CC BY 4.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
+from sordino.data.lines import keyed_lines, read_genders
 from sordino.data.recordings import recordings_in
-from sordino.data.source import SOURCES, TO_END, LeftOut, Source
+from sordino.data.source import SOURCES, SPLIT, TO_END, LeftOut, Source
 from sordino.data.sources.folder import Folder
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
 __all__ = ["LibriSpeech"]
-
-_GENDERS: Final = {"F": "female", "M": "male"}
 
 
 @SOURCES.register("librispeech")
@@ -27,7 +25,7 @@ class LibriSpeech(Source):
     """LibriSpeech: one of its subsets, e.g. test-clean, or the folder above them, or a copy with a manifest."""
 
     def read(self, folder: Path) -> Iterator[Utterance | LeftOut]:
-        """Reads chapter by chapter; ``subset`` and, where SPEAKERS.TXT is there, ``gender`` become attributes."""
+        """Reads chapter by chapter; the subset is the split, and where SPEAKERS.TXT is there ``gender`` is given."""
         recordings = recordings_in(folder)
         chapters: dict[Path, list[Path]] = {}
         for recording in recordings:
@@ -40,45 +38,43 @@ class LibriSpeech(Source):
                 f"{folder} has no SPEAKER/CHAPTER folder with a file such as 84-121123.trans.txt; name a subset such as "
                 "LibriSpeech/dev-clean, or prepare another layout with: sordino data prepare folder"
             )
-        genders = _read_genders(folder)
+        genders = _genders(folder)
         for chapter, inside in chapters.items():
-            texts = {name: text for file in _transcripts(chapter) for name, text in _lines(file)}
-            for audio in inside:
-                if audio.stem not in texts:
-                    yield LeftOut(audio, "transcript", "is not in its chapter's .trans.txt")
-                    continue
-                speaker = audio.stem.split("-")[0]
-                attributes = {"subset": chapter.parent.parent.name, "gender": genders.get(speaker, "")}
-                yield Utterance(
-                    audio=audio,
-                    text=texts[audio.stem],
-                    speaker=speaker,
-                    language="en",
-                    duration_s=TO_END,
-                    attributes={key: value for key, value in attributes.items() if value},
-                )
+            yield from _chapter(chapter, inside, genders)
+
+
+def _chapter(chapter: Path, recordings: Sequence[Path], genders: Mapping[str, str]) -> Iterator[Utterance | LeftOut]:
+    texts: dict[str, str] = {}
+    for file in _transcripts(chapter):
+        try:
+            for number, name, text in keyed_lines(file):
+                if texts.setdefault(name, text) != text:
+                    yield LeftOut(
+                        file, "duplicate", f"has another transcript of {name} in line {number}; the first is used"
+                    )
+        except DataError as error:  # one damaged chapter of thousands; what it lacks is named below
+            yield LeftOut(file, "transcript", f"cannot be used: {error}")
+    for audio in recordings:
+        if audio.stem not in texts:
+            yield LeftOut(audio, "transcript", "is not in its chapter's .trans.txt")
+            continue
+        speaker = audio.stem.split("-")[0]
+        attributes = {SPLIT: chapter.resolve().parent.parent.name, "gender": genders.get(speaker, "")}
+        yield Utterance(
+            audio=audio,
+            text=texts.pop(audio.stem),
+            speaker=speaker,
+            language="en",
+            duration_s=TO_END,
+            attributes={key: value for key, value in attributes.items() if value},
+        )
+    for name in texts:
+        yield LeftOut(chapter / f"{name}.flac", "missing", "has a transcript, but there is no such recording")
 
 
 def _transcripts(chapter: Path) -> list[Path]:
     return sorted(chapter.glob("*.trans.txt"))
 
 
-def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    """Utterance id and text of each line."""
-    try:
-        content = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} cannot be read ({error}); copy it again.") from None
-    for line in content.splitlines():
-        name, _, text = line.partition(" ")
-        yield name, text.strip()
-
-
-def _read_genders(folder: Path) -> Mapping[str, str]:
-    """Gender by speaker from ``SPEAKERS.TXT`` (``id | F | subset | minutes | name``) here or just above."""
-    for place in (folder, folder.resolve().parent):
-        if (place / "SPEAKERS.TXT").is_file():
-            rows = (line.split("|") for line in (place / "SPEAKERS.TXT").read_text(encoding="utf-8").splitlines())
-            fields = ([field.strip() for field in row] for row in rows if len(row) >= 2 and not row[0].startswith(";"))
-            return {row[0]: _GENDERS[row[1]] for row in fields if row[1] in _GENDERS}
-    return {}
+def _genders(folder: Path) -> Mapping[str, str]:
+    return read_genders(folder / "SPEAKERS.TXT") or read_genders(folder.resolve().parent / "SPEAKERS.TXT")
