@@ -106,3 +106,53 @@ def test_long_real_recordings(data_root: Path) -> None:
     windows = FeatureStore(80, 2.0).windows(utterance)
     assert 8 <= len(windows) <= 10
     assert torch.isfinite(windows).all()
+
+
+class Doubling:
+    """An encoder that counts what it is asked."""
+
+    def __init__(self, factor: float = 2.0) -> None:
+        self.factor, self.seen = factor, 0
+
+    @property
+    def digest(self) -> str:
+        return str(self.factor)
+
+    def __call__(self, log_mels: torch.Tensor) -> torch.Tensor:
+        self.seen += len(log_mels)
+        return (self.factor * log_mels[:, :4, ::2]).transpose(1, 2)
+
+
+def test_a_frozen_encoder_is_asked_once_for_each_clip(tmp_path: Path) -> None:
+    short, other, long = clips(tmp_path, 1.0, 0.5, 5.0)
+    store, encoder = FeatureStore(80, 2.0), Doubling()
+    first = store.features([short, other], encoder=encoder)
+    assert first.shape == (2, 100, 4)
+    assert encoder.seen == 2
+    assert torch.equal(store.features([other, short], encoder=encoder).flip(0), first)
+    assert torch.equal(first, encoder(store.features([short, other])))
+    windows = store.windows(long, encoder=encoder)
+    assert encoder.seen == 4 + len(windows)
+    assert torch.equal(store.windows(long, encoder=encoder), windows)
+    assert encoder.seen == 4 + len(windows)
+    encoder.factor = 3.0
+    assert torch.equal(store.features([short], encoder=encoder), 1.5 * first[:1])
+
+
+def test_a_recording_that_was_replaced_is_read_again(tmp_path: Path) -> None:
+    [clip] = clips(tmp_path, 1.0)
+    store, encoder = FeatureStore(80, 2.0), Doubling()
+    before = store.features([clip]), store.features([clip], encoder=encoder)
+    write_audio(clip.audio, np.random.default_rng(7).normal(0, 0.1, 15_000).astype(np.float32))
+    after = store.features([clip]), store.features([clip], encoder=encoder)
+    fresh = FeatureStore(80, 2.0).features([clip])
+    assert torch.equal(after[0], fresh)
+    assert torch.equal(after[1], Doubling()(fresh))
+    assert not any(torch.equal(*pair) for pair in zip(before, after, strict=True))
+
+
+def test_encoded_clips_respect_the_bound(tmp_path: Path) -> None:
+    utterances = clips(tmp_path, 1.0, 1.0, 1.0)
+    store, encoder = FeatureStore(80, 2.0, limit_mb=2 * 100 * 4 * 4 / 1e6), Doubling()
+    store.features(utterances, encoder=encoder)
+    assert store.bytes_kept == store.limit_bytes, "two clips, and no log-mels beside what was made of them"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -82,6 +83,39 @@ def test_a_clients_update_is_what_plain_adamw_does(learner: SpeechLearner, utter
     expected = by_hand(learner.model, learner.features, utterances, start, Seeds(1))
     assert float(expected.norm()) > 1e-3
     assert close(result.update.values, expected)
+
+
+def test_a_frozen_encoder_is_computed_once_and_changes_no_loss(
+    utterances: list[Utterance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = [load_model(ModelOptions(train_encoder=False), seed=3) for _ in range(2)]
+    models[1].frozen_encoder = None  # computes the encoder in every step
+    asked = [0, 0]
+    for index, model in enumerate(models):
+        forward = model.encoder.forward
+
+        def counted(log_mels: torch.Tensor, index: int = index, forward: Any = forward) -> Any:
+            asked[index] += len(log_mels)
+            return forward(log_mels)
+
+        monkeypatch.setattr(model.encoder, "forward", counted)
+    start = models[0].flat.snapshot()
+    losses: list[list[float]] = []
+    for model in models:
+        learner = SpeechLearner(model, FeatureStore(model.num_mels, model.window_s), {"a": utterances}, OPTIONS)
+        steps: list[float] = []
+        losses.append(steps)
+        backward = SpeechLearner._backward
+        monkeypatch.setattr(
+            SpeechLearner, "_backward", lambda self, batch, to=steps, of=backward: to.append(of(self, batch)) or to[-1]
+        )
+        first = learner.fit("a", start, seeds=Seeds(1))
+        again = learner.fit("a", start, seeds=Seeds(1))
+        monkeypatch.undo() if model is models[1] else monkeypatch.setattr(SpeechLearner, "_backward", backward)
+        assert torch.equal(first.update.values, again.update.values), "from memory or not is the same to the bit"
+    assert len(losses[0]) == len(losses[1]) == 12
+    assert max(abs(a - b) for a, b in zip(*losses, strict=True)) < 1e-5
+    assert asked == [len(utterances), 4 * len(utterances)]
 
 
 def test_clients_never_mix(learner: SpeechLearner) -> None:

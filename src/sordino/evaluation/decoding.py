@@ -24,7 +24,7 @@ def transcribe(
 
     Args:
         model: the speech-LLM.
-        features: its log-mels.
+        features: its log-mels, or what its frozen encoder makes of them.
         utterances: the test set, in any order.
         batch_size: windows decoded together; it changes the speed, never a result.
 
@@ -33,9 +33,14 @@ def transcribe(
     """
     texts: list[list[str]] = [[] for _ in utterances]
     truncated = [False] * len(utterances)
-    windows = ((index, window) for index, utterance in enumerate(utterances) for window in features.windows(utterance))
+    encoder = model.frozen_encoder
+    windows = (
+        (index, window)
+        for index, utterance in enumerate(utterances)
+        for window in features.windows(utterance, encoder=encoder)
+    )
     while batch := list(islice(windows, batch_size)):
-        written = model.transcribe(torch.stack([window for _, window in batch]))
+        written = model.transcribe(model.inputs(torch.stack([window for _, window in batch])))
         for (index, _), transcription in zip(batch, written, strict=True):
             texts[index].append(transcription.text)
             truncated[index] |= not transcription.ended

@@ -93,7 +93,7 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> A
             f"privacy.population = {terms.population}, but the training data has {len(clients)} clients; "
             "declare at least that many, since the population decides the divisor."
         )
-    features = shared.features(options.data.corpus, model)
+    features = shared.features(options.data.corpus, model, limit_mb=options.data.memory_mb)
     copies = [
         load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
     ]

@@ -30,6 +30,6 @@ def evaluate_run(path: Path, *, manifest: Path | None = None) -> dict[str, Any]:
         utterances, test_is = list(splits.test), splits.test_is
     else:
         utterances, test_is = read_manifest(manifest), str(manifest)
-    features = FeatureStore(model.num_mels, model.window_s)
+    features = FeatureStore(model.num_mels, model.window_s, limit_mb=options.data.memory_mb)
     samples = transcribe(model, features, utterances, batch_size=options.evaluation.batch_size)
     return {"test_is": test_is, **score(samples, seeds=Seeds(options.seed).at("bootstrap")).dump()}

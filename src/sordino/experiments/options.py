@@ -28,6 +28,13 @@ class DataOptions:
     partition: Annotated[Partition, Choice(PARTITIONS)] = option(
         "How they are dealt out to clients.", factory=BySpeaker
     )
+    memory_mb: float = option(
+        "Memory for what is computed of clips once, log-mels or a frozen encoder's output, in 10^6 bytes; speed only.",
+        512.0,
+    )
+
+    def __post_init__(self) -> None:
+        at_least("data.memory_mb", self.memory_mb, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

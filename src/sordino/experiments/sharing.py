@@ -25,7 +25,7 @@ class Shared:
 
     transcripts: dict[str, list[Sample]] = field(default_factory=dict)
     _splits: dict[str, Splits] = field(default_factory=dict)
-    _features: dict[tuple[str, int, float], FeatureStore] = field(default_factory=dict)
+    _features: dict[tuple[str, int, float, float], FeatureStore] = field(default_factory=dict)
 
     def splits(self, corpus: Corpus, window_s: float) -> Splits:
         """The corpus for a window, its training transcripts normalised."""
@@ -35,11 +35,11 @@ class Shared:
             self._splits[key] = replace(splits, train=tuple(_normalised(utterance) for utterance in splits.train))
         return self._splits[key]
 
-    def features(self, corpus: Corpus, model: SpeechLLM) -> FeatureStore:
-        """The log-mels that a model wants of a corpus."""
-        key = (_fingerprint(corpus), model.num_mels, model.window_s)
+    def features(self, corpus: Corpus, model: SpeechLLM, *, limit_mb: float) -> FeatureStore:
+        """The log-mels that a model wants of a corpus, or what its frozen encoder makes of them."""
+        key = (_fingerprint(corpus), model.num_mels, model.window_s, limit_mb)
         if key not in self._features:
-            self._features[key] = FeatureStore(model.num_mels, model.window_s)
+            self._features[key] = FeatureStore(model.num_mels, model.window_s, limit_mb=limit_mb)
         return self._features[key]
 
     @staticmethod

@@ -25,7 +25,7 @@ class SpeechLearner:
 
     Args:
         model: the speech-LLM; only its flat vector of adapters changes.
-        features: log-mels of the utterances.
+        features: log-mels of the utterances, or what a frozen encoder makes of them.
         clients: each client's utterances, transcripts already normalised.
         options: how a client trains.
     """
@@ -72,7 +72,8 @@ class SpeechLearner:
         total = 0.0
         for first in range(0, len(batch), size):
             part = batch[first : first + size]
-            loss = self.model.loss(self.features.features(part), [u.text for u in part], tokens=tokens)
+            prepared = self.features.features(part, encoder=self.model.frozen_encoder)
+            loss = self.model.loss(self.model.inputs(prepared), [u.text for u in part], tokens=tokens)
             loss.backward()
             total += float(loss.detach())
         return total

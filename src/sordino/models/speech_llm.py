@@ -22,6 +22,7 @@ from sordino.models.decoders import IGNORED, Tokens
 from sordino.models.encoders import POSITIONS_PER_S
 from sordino.models.flat import FlatParameters, trainable
 from sordino.models.frame_stack import FrameStack
+from sordino.models.frozen_encoder import Encoded, FrozenEncoder
 from sordino.models.generation import MAX_TOKENS_PER_S, Transcription, greedy, repetitions
 from sordino.models.prompts import Prompt
 
@@ -44,6 +45,7 @@ class SpeechLLM(nn.Module):
 
     Attributes:
         flat: the trainable tensors as one vector.
+        frozen_encoder: the encoder if nothing in it is trained, whose output may then be kept; otherwise None.
         num_mels: mel bands of the features.
         window_s: seconds of audio in the features.
     """
@@ -65,7 +67,8 @@ class SpeechLLM(nn.Module):
         self._after: torch.Tensor
         self.register_buffer("_before", torch.tensor(ids.before, dtype=torch.int64), persistent=False)
         self.register_buffer("_after", torch.tensor(ids.after, dtype=torch.int64), persistent=False)
-        self._encoder_learns = any(tensor.requires_grad for tensor in encoder.parameters())
+        learns = any(tensor.requires_grad for tensor in encoder.parameters())
+        self.frozen_encoder = None if learns else FrozenEncoder(encoder.eval())
         self.flat = FlatParameters(trainable(self))
 
     @property
@@ -83,16 +86,29 @@ class SpeechLLM(nn.Module):
         super().zero_grad(set_to_none)
         self.flat.attach()
 
-    def encode(self, features: torch.Tensor) -> torch.Tensor:
-        """Runs the encoder; without gradients if nothing in it is trained.
+    def train(self, mode: bool = True) -> Self:
+        """As in every module, but a frozen encoder stays in evaluation mode: dropout in it would train nothing."""
+        super().train(mode)
+        if self.frozen_encoder is not None:
+            self.encoder.eval()
+        return self
+
+    def inputs(self, prepared: torch.Tensor) -> torch.Tensor | Encoded:
+        """Says what ``prepared`` is: output of this model's `frozen_encoder` if it has one, log-mels otherwise."""
+        return prepared if self.frozen_encoder is None else Encoded(prepared)
+
+    def encode(self, features: torch.Tensor | Encoded) -> torch.Tensor:
+        """Runs the encoder, unless that was done before; without gradients if nothing in it is trained.
 
         Shape:
-            features: float32 [batch, num_mels, num_frames], log-mel of one window, 100 frames a second.
+            features: float32 [batch, num_mels, num_frames], log-mel of one window, 100 frames a second; or the frames.
             returns: float32 [batch, positions, frame width], 50 positions a second.
 
         Raises:
             DataError: features of another window or number of mel bands.
         """
+        if isinstance(features, Encoded):
+            return features.frames.to(self.flat.values.device).float()
         expected = (self.num_mels, self.num_frames)
         if features.shape[1:] != expected:
             raise DataError(
@@ -100,11 +116,11 @@ class SpeechLLM(nn.Module):
                 f"which is {self.window_s:g} s; compute them with LogMel({self.num_mels}, {self.window_s:g})."
             )
         inputs = features.to(self.flat.values.device, self.encoder.dtype)
-        with torch.set_grad_enabled(torch.is_grad_enabled() and self._encoder_learns):
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.frozen_encoder is None):
             frames: torch.Tensor = self.encoder(inputs).last_hidden_state
         return frames.float()
 
-    def prefix(self, features: torch.Tensor) -> torch.Tensor:
+    def prefix(self, features: torch.Tensor | Encoded) -> torch.Tensor:
         """Audio and prompt as the decoder sees them.
 
         Shape:
@@ -119,7 +135,7 @@ class SpeechLLM(nn.Module):
         embedded: torch.Tensor = self.decoder.get_input_embeddings()(ids)
         return embedded
 
-    def logits(self, features: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    def logits(self, features: torch.Tensor | Encoded, inputs: torch.Tensor) -> torch.Tensor:
         """Scores of the token after each transcript position, the first being the one after the prompt.
 
         Shape:
@@ -133,7 +149,7 @@ class SpeechLLM(nn.Module):
         ).logits
         return scores.float()
 
-    def token_losses(self, features: torch.Tensor, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
+    def token_losses(self, features: torch.Tensor | Encoded, texts: Sequence[str]) -> tuple[torch.Tensor, torch.Tensor]:
         """Cross-entropy of every transcript token and of one end a clip.
 
         Returns:
@@ -145,7 +161,9 @@ class SpeechLLM(nn.Module):
         losses = F.cross_entropy(scores.transpose(1, 2), labels, ignore_index=IGNORED, reduction="none")
         return losses, (labels != IGNORED).sum(dim=1)
 
-    def loss(self, features: torch.Tensor, texts: Sequence[str], *, tokens: int | None = None) -> torch.Tensor:
+    def loss(
+        self, features: torch.Tensor | Encoded, texts: Sequence[str], *, tokens: int | None = None
+    ) -> torch.Tensor:
         """Mean cross-entropy over all transcript tokens and one end a clip; audio and prompt are not predicted.
 
         Args:
@@ -170,7 +188,7 @@ class SpeechLLM(nn.Module):
         return losses.sum() / (counts.sum() if tokens is None else tokens)
 
     @torch.no_grad()
-    def transcribe(self, features: torch.Tensor, *, max_tokens: int | None = None) -> list[Transcription]:
+    def transcribe(self, features: torch.Tensor | Encoded, *, max_tokens: int | None = None) -> list[Transcription]:
         """Writes what is said in each clip, by greedy decoding.
 
         Args:
