@@ -56,7 +56,7 @@ class InProcess(Backend):
 
     def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:
         """One reply after another; at most one per learner is under way or waiting."""
-        answering = (task for task in tasks if not self._drops_out(task))
+        answering = (task for task in tasks if not task.drops_out(self.dropout_rate))
         if len(self.learners) == 1:
             for task in answering:
                 yield _reply(method, task, self.learners[0])
@@ -74,9 +74,6 @@ class InProcess(Backend):
                 reply = under_way.popleft().result()
                 under_way.extend(start(task) for task in islice(answering, 1))
                 yield reply
-
-    def _drops_out(self, task: Task) -> bool:
-        return self.dropout_rate > 0 and task.seeds.at("drop-out").generator().random() < self.dropout_rate
 
 
 def _reply_with_idle(method: FederatedMethod, task: Task, idle: SimpleQueue[Learner]) -> Reply:

@@ -28,6 +28,10 @@ class Task:
     bounding: Bounding
     seeds: Seeds
 
+    def drops_out(self, rate: float) -> bool:
+        """Whether the client never answers, where a run rehearses unreliable sites."""
+        return rate > 0 and self.seeds.at("drop-out").generator().random() < rate
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

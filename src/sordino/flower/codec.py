@@ -1,0 +1,270 @@
+"""Messages: what a server and a node say to each other, as Flower's records and back.
+
+An update or an adapter is one flat float32 array, whatever the dtype of the model: numpy has no bfloat16, and one array a
+message is much cheaper than one a tensor. Whatever comes in is checked before it is used; a message that is not what it
+should be raises `PrivacyError` and nothing else.
+
+| message | holds |
+|---|---|
+| greeting | how many clients the node has, of which layout; in a simulation which part of the data it stands for |
+| assignment | the adapter, the bounds, the random streams, and the rate if the node draws its clients itself |
+| answer | the parcel; loss and norms if they were asked for, and never otherwise |
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import torch
+from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
+from numpy.lib import format as npy
+
+from sordino.errors import PrivacyError
+from sordino.federated import Task
+from sordino.layout import Group
+from sordino.privacy import Bounding, ClipBounds, Clipper, Measured, Parcel
+from sordino.seeds import Seeds
+
+__all__ = ["Answer", "Assignment", "Greeting", "decode_answer", "decode_assignment", "decode_greeting", "encode_answer",
+           "encode_assignment", "encode_greeting", "encode_values"]  # fmt: skip
+
+T = TypeVar("T")
+
+_VALUES: Final = "values"
+_SAID: Final = "said"
+_LARGEST: Final = 1e50
+"""No float32 vector is longer, and the square of no such number overflows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Greeting:
+    """What a node says of itself.
+
+    Attributes:
+        digest: fingerprint of its model's layout.
+        clients: how many clients it holds.
+        partition: in a simulation, which part of the experiment's data it stands for; -1 elsewhere.
+        partitions: in a simulation, into how many parts that is dealt; 0 elsewhere.
+    """
+
+    digest: str
+    clients: int
+    partition: int = -1
+    partitions: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """A task on its way.
+
+    Attributes:
+        task: what is to be done.
+        rate: probability q with which the node draws each of its clients; None if the server has drawn.
+        measured: whether loss and norms are asked for.
+    """
+
+    task: Task
+    rate: float | None
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A parcel on its way, and the training loss if it was asked for."""
+
+    parcel: Parcel
+    loss: float | None = None
+
+
+def encode_values(values: torch.Tensor) -> ArrayRecord:
+    """One flat vector, cast to float32 before it becomes an array; one record serves all messages of a round."""
+    return ArrayRecord({_VALUES: Array(values.detach().to("cpu", torch.float32).contiguous().numpy())})
+
+
+def encode_greeting(greeting: Greeting) -> RecordDict:
+    """A node's greeting."""
+    return _records(
+        {
+            "digest": greeting.digest,
+            "clients": greeting.clients,
+            "partition": greeting.partition,
+            "partitions": greeting.partitions,
+        }
+    )
+
+
+def decode_greeting(records: RecordDict) -> Greeting:
+    """What `encode_greeting` made, or `PrivacyError`."""
+    return _checked(lambda: _greeting(_said(records)))
+
+
+def encode_assignment(task: Task, start: ArrayRecord, *, rate: float | None, measured: bool) -> RecordDict:
+    """A task; ``start`` is ``encode_values(task.start)``, made once a round."""
+    return _records(
+        {
+            "client": task.client,
+            "seeds": json.dumps([task.seeds.root, *task.seeds.path]),
+            "bounding": json.dumps(_plain_bounding(task.bounding)),
+            "rate": -1.0 if rate is None else rate,
+            "measured": measured,
+        },
+        start,
+    )
+
+
+def decode_assignment(records: RecordDict) -> Assignment:
+    """What `encode_assignment` made, or `PrivacyError`."""
+    return _checked(lambda: _assignment(_said(records), records))
+
+
+def encode_answer(answer: Answer) -> RecordDict:
+    """A reply."""
+    parcel, measured = answer.parcel, answer.parcel.measured
+    said: dict[str, Any] = {"digest": parcel.digest, "indicators": list(parcel.indicators)}
+    if measured is not None:
+        said |= {"norms": list(measured.norms), "watched": list(measured.watched_norms), "finite": measured.finite}
+    if answer.loss is not None:
+        said["loss"] = answer.loss
+    return _records(said, encode_values(parcel.values))
+
+
+def decode_answer(records: RecordDict, *, size: int, measured: bool) -> Answer:
+    """What `encode_answer` made, or `PrivacyError`.
+
+    Args:
+        records: what came.
+        size: length of the flat vector.
+        measured: whether loss and norms were asked for; if not, they are not looked at.
+    """
+    return _checked(lambda: _answer(_said(records), records, size=size, measured=measured))
+
+
+def _records(said: Mapping[str, Any], values: ArrayRecord | None = None) -> RecordDict:
+    records = RecordDict({_SAID: ConfigRecord(dict(said))})
+    if values is not None:
+        records[_VALUES] = values
+    return records
+
+
+def _said(records: RecordDict) -> Mapping[str, Any]:
+    return records.config_records[_SAID]
+
+
+def _checked(decode: Callable[[], T]) -> T:
+    """Whatever a stranger's message makes the decoder stumble over is one kind of error."""
+    try:
+        return decode()
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, EOFError) as error:
+        raise PrivacyError(
+            f"a message that is not one of ours arrived ({type(error).__name__}: {error}); give server and nodes the same "
+            "version of sordino."
+        ) from None
+
+
+def _greeting(said: Mapping[str, Any]) -> Greeting:
+    greeting = Greeting(
+        digest=_typed(said["digest"], str),
+        clients=_typed(said["clients"], int),
+        partition=_typed(said["partition"], int),
+        partitions=_typed(said["partitions"], int),
+    )
+    if greeting.clients < 1 or not -1 <= greeting.partition < max(greeting.partitions, 1):
+        raise ValueError(f"a node with {greeting.clients} clients, part {greeting.partition} of {greeting.partitions}")
+    return greeting
+
+
+def _assignment(said: Mapping[str, Any], records: RecordDict) -> Assignment:
+    root, *path = json.loads(_typed(said["seeds"], str))
+    rate = _number(said["rate"])
+    bounding = _bounding(json.loads(_typed(said["bounding"], str)))
+    task = Task(
+        client=_typed(said["client"], str),
+        start=_vector(records, bounding.clipper.size),
+        bounding=bounding,
+        seeds=Seeds(_typed(root, int), tuple(_typed(name, str) for name in path)),
+    )
+    return Assignment(task=task, rate=None if rate < 0 else rate, measured=_typed(said["measured"], bool))
+
+
+def _answer(said: Mapping[str, Any], records: RecordDict, *, size: int, measured: bool) -> Answer:
+    seen = _measured(said) if measured else None
+    parcel = Parcel(_vector(records, size), _typed(said["digest"], str), _numbers(said["indicators"]), seen)
+    if seen is None:
+        return Answer(parcel=parcel)
+    return Answer(parcel=parcel, loss=_number(said["loss"]) if seen.finite else 0.0)
+
+
+def _measured(said: Mapping[str, Any]) -> Measured:
+    return Measured(_numbers(said["norms"]), _numbers(said["watched"]), _typed(said["finite"], bool))
+
+
+def _vector(records: RecordDict, size: int) -> torch.Tensor:
+    """The one array of a message; its head must be the very bytes that numpy writes, so no stranger's head is parsed."""
+    array = records.array_records[_VALUES][_VALUES]
+    head = BytesIO()
+    npy.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": (size,)})
+    start = head.tell()
+    if array.stype != "numpy.ndarray" or array.data[:start] != head.getvalue() or len(array.data) != start + 4 * size:
+        raise ValueError(
+            f"an array said to be {array.dtype} {array.shape} in {len(array.data)} bytes, not {size} float32"
+        )
+    return torch.from_numpy(np.frombuffer(array.data, "<f4", offset=start).copy())
+
+
+def _plain_bounding(bounding: Bounding) -> dict[str, Any]:
+    """Slices and numbers: a client need not know how blocks are called, nor which allocation made them."""
+    clipper = bounding.clipper
+    return {
+        "size": clipper.size,
+        "digest": clipper.digest,
+        "rule": clipper.rule,
+        "blocks": [block.slices for block in clipper.bounds.blocks],
+        "norms": clipper.bounds.norms,
+        "watched": [group.slices for group in clipper.watched],
+        "block_aims": bounding.block_aims,
+        "whole_aim": bounding.whole_aim,
+    }
+
+
+def _bounding(plain: Mapping[str, Any]) -> Bounding:
+    size, rule = _typed(plain["size"], int), plain["rule"]
+    if rule not in ("clip", "normalise"):
+        raise ValueError(f"the rule {rule!r}")
+    blocks, watched = _groups(plain["blocks"], size), _groups(plain["watched"], size)
+    norms = tuple(_number(norm, largest=math.inf) for norm in plain["norms"])
+    if len(norms) != len(blocks) or min(norms) < 0 or sum(block.size for block in blocks) != size:
+        raise ValueError(f"{len(norms)} bounds of {len(blocks)} blocks that do not cover {size} values")
+    clipper = Clipper(ClipBounds(blocks, norms), size, _typed(plain["digest"], str), rule, watched)
+    whole = plain["whole_aim"]
+    return Bounding(clipper, _numbers(plain["block_aims"]), None if whole is None else _number(whole))
+
+
+def _groups(plain: Sequence[Any], size: int) -> tuple[Group, ...]:
+    groups = tuple(
+        Group(str(i), (), tuple((_typed(a, int), _typed(b, int)) for a, b in s)) for i, s in enumerate(plain)
+    )
+    if any(not 0 <= start <= stop <= size for group in groups for start, stop in group.slices):
+        raise ValueError(f"a slice outside the {size} values")
+    return groups
+
+
+def _typed(value: Any, kind: type[T]) -> T:
+    if type(value) is not kind:
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _number(value: Any, *, largest: float = _LARGEST) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= largest:
+        raise ValueError(f"{value!r} is no number that can be")
+    return float(value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(_number(value) for value in values)

@@ -1,0 +1,123 @@
+"""The backend whose clients are Flower's nodes. The round loop sees no difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from flwr.app import Message, MessageType
+from flwr.common.constant import ErrorCode
+
+from sordino.errors import PrivacyError
+from sordino.federated import Backend, ClientFailed, FederatedMethod, Reply, Task
+from sordino.flower.codec import Greeting, decode_answer, encode_assignment, encode_values
+from sordino.flower.exchange import exchange
+from sordino.flower.nodes import Nodes
+
+__all__ = ["FlowerGrid"]
+
+_AWAY: Final = {ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE}
+
+
+class FlowerGrid(Backend):
+    """Gives tasks to nodes and streams their replies; each is checked and clipped again before anything sees it.
+
+    | a node | counts as |
+    |---|---|
+    | that is away, late, or fails while others have answered in this run | a drop-out |
+    | that sends another layout, another shape, or something that is no answer of ours | a drop-out |
+    | that sends NaN or infinity | zero |
+    | that sends too large an update | its update clipped to C; to m C for m clients that it has drawn itself |
+    | if everybody fails before anybody has answered | the end of the run, and nothing is charged for the round |
+
+    Args:
+        nodes: who is there.
+        names: in a simulation, the client that each part of the data stands for; otherwise nodes go by their ids.
+        size: length of the flat vector.
+        rate: probability q with which nodes draw their own clients; None if the server draws the nodes.
+        measured: ask for losses and norms, which no guarantee covers.
+        dropout_rate: chance that a drawn client never answers, to rehearse unreliable sites.
+        timeout_s: seconds that a round waits for answers.
+        note: is told in words why nodes fail; under private telemetry not which node, nor when.
+    """
+
+    def __init__(
+        self,
+        nodes: Nodes,
+        *,
+        names: Sequence[str] = (),
+        size: int,
+        rate: float | None,
+        measured: bool,
+        dropout_rate: float = 0.0,
+        timeout_s: float,
+        note: Callable[[str], None],
+    ) -> None:
+        self._nodes, self._names, self._size, self._rate, self._measured = nodes, names, size, rate, measured
+        self._dropout_rate, self._timeout_s, self._note = dropout_rate, timeout_s, note
+        self._here: dict[str, tuple[int, Greeting]] = {}
+        self._noted: set[str] = set()
+        self._anybody_answered = False
+
+    def clients(self) -> Sequence[str]:
+        """Those that are connected now."""
+        self._here = {self._name(node, greeting): (node, greeting) for node, greeting in self._nodes.here()}
+        return tuple(self._here)
+
+    def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:  # noqa: ARG002
+        """Replies as they come; the nodes have the method from the experiment.
+
+        Raises:
+            ClientFailed: all have failed, and nobody has answered in this run.
+        """
+        asked = [task for task in tasks if not task.drops_out(self._dropout_rate)]
+        if not asked:
+            return
+        start = encode_values(asked[0].start)
+        contents = [
+            (self._here[task.client][0], encode_assignment(task, start, rate=self._rate, measured=self._measured))
+            for task in asked
+        ]
+        reason = ""
+        answers = exchange(
+            self._nodes.grid,
+            contents,
+            kind=MessageType.TRAIN,
+            timeout_s=self._timeout_s,
+            poll_s=self._nodes.poll_s,
+        )
+        for index, message in answers:
+            if message.has_error() and message.error.code in _AWAY:
+                continue
+            try:
+                reply = self._reply(asked[index], message)
+            except (PrivacyError, ClientFailed) as error:
+                reason = str(error)
+                self._note_failure(asked[index].client, reason)
+                continue
+            self._anybody_answered = True
+            yield reply
+        if reason and not self._anybody_answered:
+            raise ClientFailed(f"every client that answered has failed: {reason}")
+
+    def _reply(self, task: Task, message: Message) -> Reply:
+        if message.has_error():
+            raise ClientFailed(str(message.error.reason))
+        answer = decode_answer(message.content, size=self._size, measured=self._measured)
+        clients = 1 if self._rate is None else self._here[task.client][1].clients
+        update = task.bounding.receive(answer.parcel, clients=clients)
+        return Reply(task.client, update, math.nan if answer.loss is None else answer.loss)
+
+    def _name(self, node: int, greeting: Greeting) -> str:
+        if len(self._names) == greeting.partitions > 0:
+            return self._names[greeting.partition]
+        return f"node-{greeting.partition if greeting.partitions else node}"
+
+    def _note_failure(self, client: str, reason: str) -> None:
+        """Under private telemetry each reason once, since who was drawn, and when, is not to be told."""
+        if self._measured:
+            self._note(f"client {client!r} failed: {reason}")
+        elif reason not in self._noted:
+            self._noted.add(reason)
+            self._note(f"a client failed: {reason}")
