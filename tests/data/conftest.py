@@ -1,8 +1,13 @@
+"""Lets the tests of this folder import `recorder`, and gives them a cache."""
+
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

@@ -3,25 +3,16 @@ from __future__ import annotations
 import json
 import shutil
 import unicodedata
-import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 import soundfile
+from recorder import record
 
 from sordino.data import SOURCES, LeftOut, Utterance, hold_out_speakers, prepare, read_manifest, write_prepared
 from sordino.data.sources.folder import Folder
 from sordino.data.sources.librispeech import LibriSpeech
 from sordino.errors import ConfigError, DataError
-
-
-def record(path: Path, *, seconds: float = 0.5, seed: int | None = None, peak: float = 0.1, rate: int = 16_000) -> Path:
-    """Noise, different in every file unless the seed says otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(zlib.crc32(str(path).encode()) if seed is None else seed)
-    soundfile.write(path, rng.uniform(-peak, peak, int(rate * seconds)).astype(np.float32), rate)
-    return path
 
 
 def said(path: Path, text: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,13 @@ SAMPLE_RATE_HZ: Final = 16_000
 ROUNDING_S: Final = 0.01
 """A piece that ends this close to the end of its recording goes to the end: manifests round durations."""
 
+_PROMISED: Final = re.compile(r"^\s*(?:data|SSND|Data Size)\s*: (\d+) \(should be (\d+)\)", re.MULTILINE)
+"""What libsndfile logs of bytes that a WAV, AIFF or AU header promises and of those that are there."""
+
+_TORN_BYTES: Final = 1024
+_STREAMED_BYTES: Final = 0x7FFF0000
+"""Headers written before the length was known promise this or more."""
+
 
 def read_audio(path: Path, *, offset_s: float = 0.0, duration_s: float | None = None) -> npt.NDArray[np.float32]:
     """Reads a recording, or a piece of one: channels averaged, resampled to 16 kHz.
@@ -31,7 +39,8 @@ def read_audio(path: Path, *, offset_s: float = 0.0, duration_s: float | None = 
         float32 [samples] at `SAMPLE_RATE_HZ`, at least one sample.
 
     Raises:
-        DataError: the file is missing, empty, not audio, damaged, holds NaN or infinity, or ends before ``offset_s``.
+        DataError: the file is missing, empty, not audio, damaged or cut off, holds NaN or infinity, or ends before
+            ``offset_s``.
     """
     samples, rate = read_samples(path, offset_s=offset_s, duration_s=duration_s)
     mono: npt.NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)
@@ -61,8 +70,11 @@ def read_samples(
         except soundfile.LibsndfileError as error:
             raise DataError(f"{path} is damaged ({error}); record or copy it again, or leave it out.") from None
         rate = int(file.samplerate)
-    if not len(samples):
-        raise DataError(f"{path} is damaged: no samples where its header promises some; copy it again or leave it out.")
+    if len(samples) < stop - start - ROUNDING_S * rate:
+        raise DataError(
+            f"{path} is damaged: {len(samples) / rate:.3f} s where its header promises {(stop - start) / rate:.3f} s; copy "
+            "it again or leave it out."
+        )
     if not np.isfinite(samples).all():
         raise DataError(f"{path} holds samples that are NaN or infinite; convert it again or leave it out.")
     return samples, rate
@@ -72,7 +84,7 @@ def audio_duration(path: Path) -> float:
     """Length in seconds from the header alone.
 
     Raises:
-        DataError: the file is missing, empty or not audio.
+        DataError: the file is missing, empty, not audio or cut off.
     """
     return audio_header(path)[0]
 
@@ -98,6 +110,13 @@ def _open(path: Path) -> soundfile.SoundFile:
     if file.frames == 0:
         file.close()
         raise DataError(f"{path} holds no samples; record or copy it again, or leave it out.")
+    promised = _PROMISED.search(file.extra_info)
+    if promised and int(promised[2]) + _TORN_BYTES < int(promised[1]) < _STREAMED_BYTES:
+        file.close()
+        raise DataError(
+            f"{path} is damaged: its header promises {promised[1]} bytes of sound, and {promised[2]} are there; copy it "
+            "again or leave it out."
+        )
     return file
 
 

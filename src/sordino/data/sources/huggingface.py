@@ -7,6 +7,7 @@ files and read like any others.
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,17 +60,15 @@ class HuggingFace(Source):
         if not local and (folder.exists() or folder.is_absolute()):
             kind = "not there" if not folder.exists() else "empty" if folder.is_dir() else "a file"
             raise DataError(f"{folder} is {kind}; name a data set's id or the folder of a local copy.")
+        if not sys.stderr.isatty():
+            datasets.disable_progress_bars()
         try:
             if any((folder / file).is_file() for file in _SAVED):
                 loaded = datasets.load_from_disk(name)
             else:
                 loaded = datasets.load_dataset(name, self.subset or None)
         except Exception as error:  # its loaders raise whatever their readers do
-            first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-            raise DataError(
-                f"data set {name!r} cannot be loaded ({first.strip().rstrip('.')}); check the id, the configuration "
-                "(--set subset=...), and the connection or the local copy."
-            ) from None
+            raise DataError(_why(name, error)) from None
         splits: Mapping[str, Any] = loaded if isinstance(loaded, Mapping) else {str(loaded.split or ""): loaded}
         if self.split and self.split not in splits:
             raise ConfigError(f"split {self.split!r} is not in data set {name!r}; choose among {', '.join(splits)}.")
@@ -118,6 +117,28 @@ class HuggingFace(Source):
                 duration_s=TO_END,
                 attributes=kept | ({SPLIT: split} if split else {}),
             )
+
+
+def _why(name: str, error: BaseException) -> str:
+    """The first cause of a failed loading and what to do about it."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    if isinstance(
+        error, ImportError
+    ):  # it wants FFmpeg and more before it lists recordings that are files of their own
+        place = name if Path(name).is_dir() else "DIR"
+        fetch = (
+            f"get them with: hf download {name} --repo-type dataset --local-dir DIR, then: " if place == "DIR" else ""
+        )
+        return (
+            f"data set {name!r} holds its recordings as files of their own, which are read without it; {fetch}sordino data "
+            f"prepare audiofolder {place} OUT"
+        )
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return (
+        f"data set {name!r} cannot be loaded ({first.strip().rstrip('.')}); check the id, the configuration (--set "
+        "subset=...), and the connection or the local copy."
+    )
 
 
 def _text(value: Any, classes: Any) -> str:

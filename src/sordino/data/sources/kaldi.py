@@ -87,7 +87,7 @@ class Kaldi(Source):
         self, place: Path, name: str, piece: str, sounds: Mapping[str, str]
     ) -> tuple[Path, float, float] | LeftOut:
         """Recording, offset and duration of an utterance."""
-        recording, *span = piece.split()
+        recording, *span = piece.split() or [""]
         sound = sounds.get(recording)
         if sound is None:
             return LeftOut(place / "segments", "missing", f"has {name} in {recording!r}, which wav.scp does not name")
