@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
-from sordino.data import Client, FeatureStore, Splits
+from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
 from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.remote import UNSEEN, Remote
 from sordino.experiments.sharing import Shared
-from sordino.federated import InProcess, SpeechLearner
+from sordino.federated import Backend, InProcess, SpeechLearner
 from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
-__all__ = ["Assembly", "assemble", "caveats_of"]
+__all__ = ["Assembly", "assemble", "caveats_of", "clients_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,7 @@ class Assembly:
     splits: Splits
     model: SpeechLLM
     features: FeatureStore
-    backend: InProcess
+    backend: Backend
     plan: Plan
     terms: Terms
     noise: NoiseSource
@@ -59,12 +60,13 @@ class Assembly:
         return self.options.telemetry == "debug" or not self.tests_training_speakers
 
 
-def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> Assembly:
+def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remote: Remote | None = None) -> Assembly:
     """Loads corpus and model and derives plan and terms.
 
     Args:
         options: the experiment.
         shared: what other runs of this process have loaded already.
+        remote: reaches clients elsewhere; without it they are in this process.
 
     Raises:
         ConfigError: options that do not fit each other.
@@ -73,20 +75,16 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> A
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
     shared, seeds = shared or Shared(), Seeds(options.seed)
+    options = remote.experiment(options) if remote else options
     model = load_model(options.model, seed=seeds.at("adapters").integer())
     splits = shared.splits(options.data.corpus, model.window_s)
-    clients = options.data.partition(splits.train, seeds.at("partition"))
-    if not clients:
-        raise DataError(
-            "the corpus has no training utterance: expected at least one; name other data under data.corpus."
-        )
-    _respect_ownership(clients, options.data.partition.clients_per_speaker)
+    clients = [] if remote and remote.own_recordings else clients_of(options, splits.train)
     terms = make_terms(
         options.privacy,
         population=len(clients),
         clients_per_speaker=options.data.partition.clients_per_speaker,
         seeded=options.simulation.seeded,
-        caveats=caveats_of(options),
+        caveats=(*caveats_of(options), *((UNSEEN,) if remote and remote.own_recordings else ())),
     )
     if len(clients) > terms.population:
         raise ConfigError(
@@ -97,8 +95,6 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> A
     copies = [
         load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
     ]
-    utterances = {client.id: client.utterances for client in clients}
-    learners = tuple(SpeechLearner(copy, features, utterances, options.federated.local) for copy in (model, *copies))
     plan = make_plan(
         options.privacy,
         layout=model.layout,
@@ -108,18 +104,48 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None) -> A
         watch=options.telemetry == "debug",
     )
     _afford_one_round(plan, terms)
+    backend: Backend
+    if remote:
+        backend, cohort = remote.connect([client.id for client in clients], model.layout)
+        plan = replace(plan, cohort=cohort)
+    else:
+        backend = _in_process(options, clients, features, (model, *copies))
     return Assembly(
         options=options,
         shared=shared,
         splits=splits,
         model=model,
         features=features,
-        backend=InProcess(learners, tuple(client.id for client in clients), options.federated.dropout_rate),
+        backend=backend,
         plan=plan,
         terms=terms,
         noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),
         seeds=seeds,
     )
+
+
+def _in_process(
+    options: FederatedExperiment, clients: Sequence[Client], features: FeatureStore, models: Sequence[SpeechLLM]
+) -> InProcess:
+    utterances = {client.id: client.utterances for client in clients}
+    learners = tuple(SpeechLearner(model, features, utterances, options.federated.local) for model in models)
+    return InProcess(learners, tuple(utterances), options.federated.dropout_rate)
+
+
+def clients_of(options: FederatedExperiment, utterances: Sequence[Utterance]) -> list[Client]:
+    """The clients that the experiment's partition makes of these utterances.
+
+    Raises:
+        DataError: there is none.
+        PrivacyError: a speaker owns more of them than the partition says.
+    """
+    clients = options.data.partition(utterances, Seeds(options.seed).at("partition"))
+    if not clients:
+        raise DataError(
+            "the corpus has no training utterance: expected at least one; name other data under data.corpus."
+        )
+    _respect_ownership(clients, options.data.partition.clients_per_speaker)
+    return clients
 
 
 def _respect_ownership(clients: Sequence[Client], declared: int | None) -> None:

@@ -15,6 +15,7 @@ from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.remote import Remote
 from sordino.experiments.sharing import Shared
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
 from sordino.privacy import Ledger, Plan, PrivacyPlan, guaranteed, make_statement
@@ -30,6 +31,7 @@ def run_federated(
     resume: bool = False,
     observer: Observer | None = None,
     shared: Shared | None = None,
+    remote: Remote | None = None,
 ) -> dict[str, Any]:
     """Runs all rounds that remain and writes the result.
 
@@ -39,6 +41,7 @@ def run_federated(
         resume: continue the interrupted run at ``path`` instead.
         observer: is told the progress.
         shared: what other runs of this process have loaded already.
+        remote: reaches clients elsewhere; without it they are in this process.
 
     Returns:
         What ``sordino run --json`` prints.
@@ -52,7 +55,7 @@ def run_federated(
     folder = RunFolder.open(path) if resume else RunFolder(path)
     if not resume:
         folder.require_free()
-    parts = assemble(options, shared=shared)
+    parts = assemble(options, shared=shared, remote=remote)
     _announce(parts, observer)
     if not resume:
         folder = RunFolder.create(path, config=to_toml(options))

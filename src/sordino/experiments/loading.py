@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +13,7 @@ from sordino.config import build, load
 from sordino.errors import ConfigError
 from sordino.experiments.options import TASKS, FederatedExperiment
 
-__all__ = ["default_job", "load_experiment"]
+__all__ = ["default_job", "load_experiment", "parse_experiment"]
 
 
 def default_job() -> Path:
@@ -33,7 +34,22 @@ def load_experiment(
     Raises:
         ConfigError: anything wrong with the file, named with its key.
     """
-    table: dict[str, Any] = load(path or default_job(), overrides, keep_unset=keep_unset)
+    return _built(load(path or default_job(), overrides, keep_unset=keep_unset))
+
+
+def parse_experiment(text: str) -> FederatedExperiment:
+    """Reads a resolved experiment, as `to_toml` wrote it.
+
+    Raises:
+        ConfigError: it is not one.
+    """
+    try:
+        return _built(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"the experiment is not TOML ({error}); give the text of a run's config.toml.") from None
+
+
+def _built(table: dict[str, Any]) -> FederatedExperiment:
     plugins = table.get("plugins", [])
     if not isinstance(plugins, list) or not all(isinstance(name, str) for name in plugins):
         raise ConfigError(f"plugins = {plugins!r}: expected a list of module names in quotes.")

@@ -7,11 +7,23 @@ from sordino.errors import ConfigError
 if find_spec("flwr") is None:
     raise ConfigError("Flower is not installed: expected flwr 1.42; install it with: pip install 'sordino[flower]'.")
 
+from flwr.serverapp import Grid
+
 from sordino.flower.client_app import make_client_app
 from sordino.flower.cohort import DrawnAtNodes
 from sordino.flower.grid import FlowerGrid
+from sordino.flower.nodes import Nodes
 from sordino.flower.server_app import make_server_app
 from sordino.flower.settings import FlowerSettings
 from sordino.flower.site import Site
 
-__all__ = ["DrawnAtNodes", "FlowerGrid", "FlowerSettings", "Site", "make_client_app", "make_server_app"]
+__all__ = [
+    "DrawnAtNodes",
+    "FlowerGrid",
+    "FlowerSettings",
+    "Grid",
+    "Nodes",
+    "Site",
+    "make_client_app",
+    "make_server_app",
+]
