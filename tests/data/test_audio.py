@@ -9,6 +9,7 @@ import pytest
 import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from recorder import record, truncate
 
 from sordino.data import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
 from sordino.errors import DataError
@@ -158,3 +159,20 @@ def test_real_recordings(data_root: Path) -> None:
     eight = read_audio(data_root / "fsdd" / "s1" / "0_00.flac")
     assert len(eight) == pytest.approx(audio_duration(data_root / "fsdd" / "s1" / "0_00.flac") * 16_000, abs=2)
     assert 0.01 < np.abs(eight).max() <= 1.1
+
+
+@pytest.mark.parametrize("ending", ["wav", "flac", "mp3", "ogg", "opus", "aiff", "au", "caf"])
+def test_half_a_recording_is_no_recording(tmp_path: Path, ending: str) -> None:
+    path = record(tmp_path / f"a.{ending}", seconds=4)
+    assert read_audio(path).shape[0] == pytest.approx(64_000, abs=2_500)
+    with pytest.raises(DataError, match=r"is damaged|is not an audio file"):
+        read_audio(truncate(path))
+
+
+def test_a_length_that_was_not_known_when_the_header_was_written_is_no_damage(tmp_path: Path) -> None:
+    path = record(tmp_path / "piped.wav")
+    content = bytearray(path.read_bytes())
+    for streamed in (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f"):
+        content[4:8] = content[40:44] = streamed
+        path.write_bytes(content)
+        assert len(read_audio(path)) == 8_000

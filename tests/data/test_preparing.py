@@ -1,15 +1,28 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import unicodedata
 from pathlib import Path
 
 import pytest
 import soundfile
-from recorder import record
+from recorder import kinds, record, truncate, write
 
-from sordino.data import SOURCES, LeftOut, Utterance, hold_out_speakers, prepare, read_manifest, write_prepared
+from sordino.data import (
+    SOURCES,
+    LeftOut,
+    Utterance,
+    glance,
+    hold_out_speakers,
+    listen,
+    prepare,
+    read_manifest,
+    shared_speakers,
+    splits_of,
+    write_prepared,
+)
 from sordino.data.sources.folder import Folder
 from sordino.data.sources.librispeech import LibriSpeech
 from sordino.errors import ConfigError, DataError
@@ -153,6 +166,39 @@ class TestLibriSpeech:
         with pytest.raises(DataError, match="data prepare folder"):
             list(LibriSpeech().read(tmp_path))
 
+    def test_splits_become_manifests_and_corrupt_members_are_named(self, tmp_path: Path) -> None:
+        for subset, speaker in (("train-clean-100", "1"), ("dev-clean", "2"), ("test-clean", "1"), ("test-clean", "3")):
+            chapter = tmp_path / subset / speaker / "10"
+            names = [f"{speaker}-10-000{index}-{subset}" for index in range(2)]
+            for name in names:
+                record(chapter / f"{name}.flac")
+            write(chapter / f"{speaker}-10.trans.txt", "".join(f"{name} SAID {name}\n" for name in names))
+        truncate(tmp_path / "dev-clean" / "2" / "10" / "2-10-0001-dev-clean.flac")
+        lines = "1-10-0000-test-clean SAID\r\n1-10-0000-test-clean OTHER\r\n1-10-0007-test-clean GONE\r\n"
+        write(tmp_path / "test-clean" / "1" / "10" / "1-10.trans.txt", "\ufeff" + lines)
+        write(tmp_path / "test-clean" / "3" / "10" / "3-10.trans.txt", b"3-10-0000-test-clean CAF\xc9\n")
+        prepared = prepare(LibriSpeech().read(tmp_path))
+        splits = splits_of(prepared)
+        assert {name: len(each) for name, each in splits.items()} == {
+            "dev-clean": 1,
+            "test-clean": 1,
+            "train-clean-100": 2,
+        }
+        assert shared_speakers(splits) == {("test-clean", "train-clean-100"): ("1",)}
+        assert splits["test-clean"][0].text == "SAID"
+        assert sorted((item.audio.name, item.kind) for item in prepared.left_out) == [
+            ("1-10-0001-test-clean.flac", "transcript"),
+            ("1-10-0007-test-clean.flac", "missing"),
+            ("1-10.trans.txt", "duplicate"),
+            ("2-10-0001-dev-clean.flac", "unreadable"),
+            ("3-10-0000-test-clean.flac", "transcript"),
+            ("3-10-0001-test-clean.flac", "transcript"),
+            ("3-10.trans.txt", "transcript"),
+        ]
+        assert set(write_prepared(prepared, tmp_path / "out")) == {
+            *("dev-clean.jsonl", "test-clean.jsonl", "train-clean-100.jsonl", "left_out.jsonl")
+        }
+
 
 class TestSpokenDigits:
     def test_the_official_names(self, tmp_path: Path) -> None:
@@ -213,6 +259,56 @@ class TestPrepare:
         twin = next(item for item in prepared.left_out if item.kind == "duplicate")
         assert "good.wav" in twin.reason
         assert "'s1', not 's2'" in twin.reason
+
+    def test_headers_alone_tell_lengths_and_no_more(self, tmp_path: Path) -> None:
+        said(record(tmp_path / "s" / "good.wav"), "good")
+        said(record(tmp_path / "s" / "long.wav", seconds=3), "long")
+        said(record(tmp_path / "s" / "mute.wav", peak=0), "mute")
+        said(truncate(record(tmp_path / "s" / "torn.wav")), "torn")
+        said(tmp_path / "s" / "page.wav", "page").write_text("<html>")
+        shutil.copy(tmp_path / "s" / "good.wav", said(tmp_path / "s" / "twin.wav", "good"))
+        found = Folder().read(tmp_path)
+        prepared = prepare(found, longest_s=2.0, hear=glance)
+        assert [(u.audio.name, u.duration_s) for u in prepared.utterances] == [
+            ("good.wav", 0.5),
+            ("mute.wav", 0.5),
+            ("twin.wav", 0.5),
+        ]
+        assert kinds(prepared) == {"long.wav": "long", "torn.wav": "unreadable", "page.wav": "unreadable"}
+
+    def test_pieces_are_measured_by_headers_as_by_ear(self, tmp_path: Path) -> None:
+        audio = record(tmp_path / "a.wav", seconds=2)
+        for offset_s, duration_s in ((0, 1), (0.5, 9), (1.995, 1), (0, 1.995), (2, 1), (3, 1)):
+            piece = Utterance(audio=audio, text="x", speaker="s", offset_s=offset_s, duration_s=duration_s)
+            outcomes = []
+            for hear in (listen, glance):
+                try:
+                    outcomes.append(pytest.approx(hear(piece).duration_s))
+                except DataError as error:
+                    outcomes.append(str(error))
+            assert outcomes[0] == outcomes[1]
+
+    def test_a_name_that_no_manifest_can_hold(self, tmp_path: Path) -> None:
+        good = said(record(tmp_path / "s" / "good.wav"), "good")
+        strange = tmp_path / "s" / os.fsdecode(b"caf\xe9.wav")
+        said(good.rename(strange), "strange")
+        said(record(good), "good")
+        prepared = prepare(Folder().read(tmp_path))
+        assert [item.kind for item in prepared.left_out] == ["name"]
+        write_prepared(prepared, tmp_path / "out")
+        assert len(read_manifest(tmp_path / "out" / "manifest.jsonl")) == 1
+
+    @pytest.mark.parametrize("split", ["../../etc/x", "a/b", "left_out", "", ".."])
+    def test_a_split_of_any_name_is_written_in_the_folder(self, tmp_path: Path, split: str) -> None:
+        for name in ("a", "b"):
+            record(tmp_path / "in" / f"{name}.wav")
+        table = f"path,text,speaker,split\na.wav,one,s,{split}\nb.wav,two,s,train\n"
+        write(tmp_path / "in" / "metadata.csv", table + "gone.wav,x,s,x\n")
+        files = write_prepared(prepare(Folder().read(tmp_path / "in")), tmp_path / "deep" / "out")
+        assert len(files) == 3
+        assert {file.name for file in (tmp_path / "deep" / "out").iterdir()} == set(files)
+        assert {file.name for file in tmp_path.iterdir()} == {"in", "deep"}
+        assert read_manifest(tmp_path / "deep" / "out" / "train.jsonl")[0].text == "two"
 
     def test_one_person_is_one_speaker_however_the_name_is_encoded(self, tmp_path: Path) -> None:
         for index, form in enumerate(("NFC", "NFD")):

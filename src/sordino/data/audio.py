@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from sordino.data.tears import missing_part
 from sordino.errors import DataError
 
 __all__ = ["ROUNDING_S", "SAMPLE_RATE_HZ", "audio_duration", "audio_header", "read_audio", "write_audio"]
@@ -21,13 +21,6 @@ SAMPLE_RATE_HZ: Final = 16_000
 
 ROUNDING_S: Final = 0.01
 """A piece that ends this close to the end of its recording goes to the end: manifests round durations."""
-
-_PROMISED: Final = re.compile(r"^\s*(?:data|SSND|Data Size)\s*: (\d+) \(should be (\d+)\)", re.MULTILINE)
-"""What libsndfile logs of bytes that a WAV, AIFF or AU header promises and of those that are there."""
-
-_TORN_BYTES: Final = 1024
-_STREAMED_BYTES: Final = 0x7FFF0000
-"""Headers written before the length was known promise this or more."""
 
 
 def read_audio(path: Path, *, offset_s: float = 0.0, duration_s: float | None = None) -> npt.NDArray[np.float32]:
@@ -110,13 +103,10 @@ def _open(path: Path) -> soundfile.SoundFile:
     if file.frames == 0:
         file.close()
         raise DataError(f"{path} holds no samples; record or copy it again, or leave it out.")
-    promised = _PROMISED.search(file.extra_info)
-    if promised and int(promised[2]) + _TORN_BYTES < int(promised[1]) < _STREAMED_BYTES:
+    missing = missing_part(path, file)
+    if missing is not None:
         file.close()
-        raise DataError(
-            f"{path} is damaged: its header promises {promised[1]} bytes of sound, and {promised[2]} are there; copy it "
-            "again or leave it out."
-        )
+        raise DataError(f"{path} is damaged: {missing}; copy it again or leave it out.")
     return file
 
 

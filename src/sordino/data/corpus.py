@@ -5,13 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import ClassVar, Final
 
 from sordino._registry import Registry
-from sordino.data.audio import ROUNDING_S, audio_duration
+from sordino.data.audio import ROUNDING_S
+from sordino.data.headers import recording_lengths
 from sordino.data.utterance import Utterance
-from sordino.errors import DataError
 
 __all__ = ["CORPORA", "Corpus", "Splits", "readable", "within_window"]
 
@@ -64,19 +63,15 @@ def readable(utterances: Iterable[Utterance]) -> tuple[tuple[Utterance, ...], tu
 
     Those that reach the end of their recording get its exact length, where manifests have it rounded.
     """
+    utterances = tuple(utterances)
+    lengths = recording_lengths(dict.fromkeys(str(utterance.audio) for utterance in utterances))
     kept: list[Utterance] = []
     bad: list[Utterance] = []
-    durations: dict[Path, float] = {}
     for utterance in utterances:
-        try:
-            if utterance.audio not in durations:
-                durations[utterance.audio] = audio_duration(utterance.audio)
-        except DataError:
-            durations[utterance.audio] = 0.0
-        rest_s = durations[utterance.audio] - utterance.offset_s
+        rest_s = lengths[str(utterance.audio)] - utterance.offset_s
         if rest_s <= 0:
             bad.append(utterance)
-        elif utterance.duration_s > rest_s - ROUNDING_S:
+        elif utterance.duration_s > rest_s - ROUNDING_S and utterance.duration_s != rest_s:
             kept.append(replace(utterance, duration_s=rest_s))
         else:
             kept.append(utterance)

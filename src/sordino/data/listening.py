@@ -67,7 +67,8 @@ def glance(utterance: Utterance) -> Heard:
     rest_s = whole_s - utterance.offset_s
     if rest_s <= 0:
         raise DataError(
-            f"{utterance.audio}: offset {utterance.offset_s} s lies behind its end at {whole_s:.3f} s; correct it."
+            f"{utterance.audio}: offset {utterance.offset_s} s lies behind its end at {whole_s:.3f} s; "
+            "correct the offset."
         )
     return Heard(
         duration_s=utterance.duration_s if utterance.duration_s < rest_s - ROUNDING_S else rest_s,

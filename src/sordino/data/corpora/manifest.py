@@ -59,9 +59,9 @@ class Manifest(Corpus):
 
 def _whose(train: Sequence[Utterance], test: Sequence[Utterance]) -> str:
     """What ``Splits.test_is`` says of two given manifests; refuses a clip that is in both."""
-    trained_on = {(utterance.audio.resolve(), utterance.offset_s) for utterance in train}
+    trained_on = {_place(utterance) for utterance in train}
     for utterance in test:
-        if (utterance.audio.resolve(), utterance.offset_s) in trained_on:
+        if _place(utterance) in trained_on:
             raise DataError(
                 f"{utterance.audio} is both in data.corpus.train and in data.corpus.test; remove it from one of them."
             )
@@ -72,3 +72,9 @@ def _whose(train: Sequence[Utterance], test: Sequence[Utterance]) -> str:
     if known == speakers:
         return "held-out clips of training speakers"
     return f"a test manifest with {len(known)} of its {len(speakers)} speakers also in training"
+
+
+def _place(utterance: Utterance) -> tuple[int, int, float]:
+    """The same for the same piece of the same file, by whatever path; quicker than to resolve the path."""
+    file = utterance.audio.stat()
+    return file.st_dev, file.st_ino, utterance.offset_s
