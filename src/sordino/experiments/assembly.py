@@ -30,6 +30,7 @@ class Assembly:
         shared: what runs of this process load once.
         splits: the corpus, with normalised training transcripts.
         model: the speech-LLM with the starting adapter.
+        copies: the same model again, one for each further worker of the simulation.
         features: its log-mels.
         backend: the clients.
         plan: the guarantee of the first round.
@@ -42,6 +43,7 @@ class Assembly:
     shared: Shared
     splits: Splits
     model: SpeechLLM
+    copies: tuple[SpeechLLM, ...]
     features: FeatureStore
     backend: Backend
     plan: Plan
@@ -92,9 +94,9 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
             "declare at least that many, since the population decides the divisor."
         )
     features = shared.features(options.data.corpus, model, limit_mb=options.data.memory_mb)
-    copies = [
+    copies = tuple(
         load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
-    ]
+    )
     plan = make_plan(
         options.privacy,
         layout=model.layout,
@@ -115,6 +117,7 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
         shared=shared,
         splits=splits,
         model=model,
+        copies=copies,
         features=features,
         backend=backend,
         plan=plan,

@@ -50,8 +50,10 @@ def _measure(parts: Assembly, values: torch.Tensor, folder: RunFolder, keep: str
 
 
 def _listen(parts: Assembly, values: torch.Tensor, utterances: Sequence[Utterance]) -> list[Sample]:
-    parts.model.flat.load(values)
-    return transcribe(parts.model, parts.features, utterances, batch_size=parts.options.evaluation.batch_size)
+    for model in (parts.model, *parts.copies):
+        model.flat.load(values)
+    batch_size = parts.options.evaluation.batch_size
+    return transcribe(parts.model, parts.features, utterances, batch_size=batch_size, copies=parts.copies)
 
 
 def brief(report: WerReport | None) -> dict[str, Any] | None:

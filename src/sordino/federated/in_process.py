@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
-from queue import SimpleQueue
-
-import torch
+from functools import partial
 
 from sordino._check import fraction
 from sordino.errors import ConfigError, SordinoError
@@ -17,6 +12,7 @@ from sordino.federated.backend import Backend
 from sordino.federated.learner import Learner
 from sordino.federated.messages import Reply, Task
 from sordino.federated.methods.base import FederatedMethod
+from sordino.models.side_by_side import side_by_side
 
 __all__ = ["ClientFailed", "InProcess"]
 
@@ -57,34 +53,10 @@ class InProcess(Backend):
     def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:
         """One reply after another; at most one per learner is under way or waiting."""
         answering = (task for task in tasks if not task.drops_out(self.dropout_rate))
-        if len(self.learners) == 1:
-            for task in answering:
-                yield _reply(method, task, self.learners[0])
-            return
-        idle: SimpleQueue[Learner] = SimpleQueue()
-        for learner in self.learners:
-            idle.put(learner)
-        with ThreadPoolExecutor(len(self.learners), initializer=torch.set_num_threads, initargs=(1,)) as pool:
-
-            def start(task: Task) -> Future[Reply]:
-                return pool.submit(_reply_with_idle, method, task, idle)
-
-            under_way = deque(start(task) for task in islice(answering, len(self.learners)))
-            while under_way:
-                reply = under_way.popleft().result()
-                under_way.extend(start(task) for task in islice(answering, 1))
-                yield reply
+        yield from side_by_side(self.learners, answering, partial(_reply, method))
 
 
-def _reply_with_idle(method: FederatedMethod, task: Task, idle: SimpleQueue[Learner]) -> Reply:
-    learner = idle.get()
-    try:
-        return _reply(method, task, learner)
-    finally:
-        idle.put(learner)
-
-
-def _reply(method: FederatedMethod, task: Task, learner: Learner) -> Reply:
+def _reply(method: FederatedMethod, learner: Learner, task: Task) -> Reply:
     try:
         return method.client(task, learner)
     except SordinoError:

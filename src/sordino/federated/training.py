@@ -48,7 +48,8 @@ class SpeechLearner:
         """
         flat = self.model.flat
         flat.load(start)
-        self.model.train()
+        if not self.model.training:  # visits every module
+            self.model.train()
         torch.manual_seed(seeds.at("dropout of units").integer())
         optimizer = self._optimizer()
         peaks = [group["lr"] for group in optimizer.param_groups]

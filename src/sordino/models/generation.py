@@ -14,6 +14,9 @@ __all__ = ["MAX_TOKENS_PER_S", "Transcription", "greedy", "repetitions"]
 MAX_TOKENS_PER_S: Final = 25
 """Bound on what a second of audio may give; fast speech has about 20 characters, and fewer tokens, a second."""
 
+_WORTH_CUTTING: Final = 0.75
+"""Clips that have ended leave the batch when at most this share of it goes on: copying the cache costs about a step."""
+
 
 @dataclass(frozen=True, slots=True)
 class Transcription:
@@ -51,24 +54,27 @@ def greedy(
         For each clip, its tokens without the end, and whether it ended.
     """
     cache = DynamicCache(config=decoder.config)
+    embed = decoder.get_input_embeddings()
     step = prefix
-    finished = torch.zeros(len(prefix), dtype=torch.bool, device=prefix.device)
-    written: list[torch.Tensor] = []
+    rows: list[list[int]] = [[] for _ in prefix]
+    ended = [False] * len(rows)
+    writing = list(range(len(rows)))  # which clip each line of the batch is
     for _ in range(max_tokens + 1):
         logits = decoder(inputs_embeds=step, cache=cache, use_cache=True, logits_to_keep=1).logits[:, -1]
-        token = logits.argmax(dim=-1)  # [batch]
-        written.append(token)
-        finished |= token == end
-        if finished.all():
+        tokens = logits.argmax(dim=-1)  # [batch]
+        for index, token in zip(writing, tokens.tolist(), strict=True):
+            ended[index] |= token == end
+            if not ended[index]:
+                rows[index].append(token)
+        going = [line for line, index in enumerate(writing) if not ended[index]]
+        if not going:
             break
-        step = decoder.get_input_embeddings()(token)[:, None]
-    return [_cut(row, end, max_tokens) for row in torch.stack(written, dim=1).tolist()]
-
-
-def _cut(row: list[int], end: int, max_tokens: int) -> tuple[list[int], bool]:
-    if end in row:
-        return row[: row.index(end)], True
-    return row[:max_tokens], False
+        if len(going) <= _WORTH_CUTTING * len(writing):
+            lines = torch.tensor(going, device=tokens.device)
+            cache.batch_select_indices(lines)
+            tokens, writing = tokens[lines], [writing[line] for line in going]
+        step = embed(tokens)[:, None]
+    return [(row[:max_tokens], done) for row, done in zip(rows, ended, strict=True)]
 
 
 def repetitions(tokens: Sequence[int]) -> int:

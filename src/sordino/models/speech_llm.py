@@ -200,11 +200,13 @@ class SpeechLLM(nn.Module):
         """
         bound = math.ceil(MAX_TOKENS_PER_S * self.window_s) if max_tokens is None else max_tokens
         was_training = self.training
-        self.eval()
+        if was_training:
+            self.eval()
         try:
             rows = greedy(self.decoder, self.prefix(features), end=self.tokens.end, max_tokens=bound)
         finally:
-            self.train(was_training)
+            if was_training:
+                self.train()
         return [
             Transcription(self.tokens.decode(ids), ended, repeats=0 if ended else repetitions(ids))
             for ids, ended in rows
