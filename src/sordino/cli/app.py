@@ -7,7 +7,21 @@ from typing import Annotated
 import typer
 
 from sordino import __version__
-from sordino.cli import compare, config, data, evaluate, init, list_, plan, privacy, report, run, track, transcribe
+from sordino.cli import (
+    compare,
+    config,
+    data,
+    evaluate,
+    flower,
+    init,
+    list_,
+    plan,
+    privacy,
+    report,
+    run,
+    track,
+    transcribe,
+)
 
 __all__ = ["app"]
 
@@ -52,3 +66,4 @@ app.command("track")(track.track)
 app.command("list")(list_.list_methods)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
+app.add_typer(flower.app, name="flower")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sordino.experiments import FederatedExperiment
 
-__all__ = ["run"]
+__all__ = ["experiment_and_folder", "run", "show_summary"]
 
 
 def run(
@@ -30,7 +30,7 @@ def run(
     Examples: sordino run my.toml --set privacy.epsilon=8 --out runs/first, sordino run --resume --out runs/first
     """
     console = stderr()
-    options, folder = _experiment(file, out, overrides or [], resume=resume)
+    options, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
     from sordino.cli.progress import watching
     from sordino.experiments import run_federated
 
@@ -48,13 +48,14 @@ def run(
     write_report([folder], page)
     if as_json:
         print_json(result)
-    _summary(console, result)
+    show_summary(console, result)
     console.print(f"look at {page}", soft_wrap=True, markup=False)
 
 
-def _experiment(
+def experiment_and_folder(
     file: Path | None, out: Path | None, overrides: list[str], *, resume: bool
 ) -> tuple[FederatedExperiment, Path]:
+    """The experiment that the arguments mean, and its run folder; a resumed run has its own."""
     from datetime import datetime
 
     from sordino.errors import ConfigError
@@ -75,7 +76,8 @@ def _experiment(
     return options, out
 
 
-def _summary(console: Console, result: dict[str, Any]) -> None:
+def show_summary(console: Console, result: dict[str, Any]) -> None:
+    """A run's result for people."""
     from rich.table import Table
 
     wer, interval = result["wer"], result["wer"]["ci95"]

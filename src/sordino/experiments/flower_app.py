@@ -55,12 +55,11 @@ def serve(grid: Grid, settings: FlowerSettings) -> None:
         if settings.resume and load_experiment(RunFolder.open(out).config) != options:
             raise ConfigError(f"the experiment differs from that of the run in {out}; resume it with its own.")
         remote = Remote(connect=_Connection(grid, options, settings, observer), own_recordings=settings.own_recordings)
-        result = run_federated(options, out, resume=settings.resume, observer=observer, remote=remote)
+        run_federated(options, out, resume=settings.resume, observer=observer, remote=remote)
         write_report([out], out / "report.html")
     except SordinoError as error:
         observer.note(f"error: {error}")
         raise
-    observer.note(result["statement"])
 
 
 @dataclass(frozen=True)

@@ -51,11 +51,8 @@ def write_app(folder: Path, settings: FlowerSettings, *, name: str) -> None:
             }
         },
     }
-    templates = Environment(
-        loader=PackageLoader("sordino.flower"),
-        undefined=StrictUndefined,
-        autoescape=False,
-        keep_trailing_newline=True,  # noqa: S701 - Markdown
+    templates = Environment(  # noqa: S701 - Markdown, of our own settings
+        loader=PackageLoader("sordino.flower"), undefined=StrictUndefined, keep_trailing_newline=True
     )
     readme = templates.get_template("README.md.jinja").render(name=name, settings=settings, version=version("sordino"))
     replace_file(folder / "pyproject.toml", tomli_w.dumps(project, multiline_strings=True).encode())

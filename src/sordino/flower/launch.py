@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -163,7 +163,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) 
     deadline = time.monotonic() + _START_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urlopen(f"http://127.0.0.1:{port}/health", timeout=1):  # noqa: S310 - this machine
+            with urlopen(f"http://127.0.0.1:{port}/health", timeout=1):
                 return
         except (URLError, OSError):
             time.sleep(0.1)
@@ -178,7 +178,5 @@ def _free_port() -> int:
 
 def _kill_group(leader: int) -> None:
     """Ends whatever the SuperLink has started and left."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(leader, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
