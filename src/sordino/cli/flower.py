@@ -127,3 +127,26 @@ def write(
     )
     write_app(folder, settings, name=f"sordino-{options.task}")
     stdout().print(f"wrote {folder / 'pyproject.toml'} and {folder / 'README.md'}", soft_wrap=True, markup=False)
+
+
+@app.command("keys")
+def keys(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make them in.")],
+    *,
+    hosts: Annotated[
+        list[str] | None,
+        typer.Option("--host", help="Name or address under which sites reach the SuperLink. May be repeated."),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--node", help="Make a pair of keys for this node too. May be repeated.")
+    ] = None,
+    days: Annotated[int, typer.Option("--days", help="How long the certificates are good.")] = 365,
+) -> None:
+    """Make the certificate of a SuperLink, the authority that SuperNodes check it by, and keys for nodes.
+
+    Example: sordino flower keys keys --host federation.example.org --node clinic-a --node clinic-b
+    """
+    from sordino.flower.keys import make_keys
+
+    for path in make_keys(folder, hosts=hosts or [], nodes=nodes or [], days=days):
+        stdout().print(f"wrote {path}", soft_wrap=True, markup=False)
