@@ -82,6 +82,50 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
     assert line == {"audio_filepath": "../in/Ann_1.wav", "duration": 1.0, "text": "1", "speaker": "Ann"}
 
 
+@pytest.fixture
+def voices(tmp_path: Path) -> Path:
+    """Multilingual LibriSpeech in miniature: speaker 1 is in train and in test, one recording is torn."""
+    for split, names in (("train", ("1_1_0", "1_1_1", "2_1_0")), ("test", ("1_2_0", "3_1_0"))):
+        for index, name in enumerate(names):
+            speaker, book, _ = name.split("_")
+            tone(tmp_path / "mls_german" / split / "audio" / speaker / book / f"{name}.flac", len(split) + index)
+        lines = "".join(f"{name}\twort\n" for name in names)
+        (tmp_path / "mls_german" / split / "transcripts.txt").write_text(lines)
+    torn = tmp_path / "mls_german" / "test" / "audio" / "3" / "1" / "3_1_0.flac"
+    torn.write_bytes(torn.read_bytes()[:3_000])
+    return tmp_path / "mls_german"
+
+
+def test_splits_clients_and_shared_speakers_of_a_corpus(voices: Path, tmp_path: Path) -> None:
+    done = sordino("data", "prepare", "mls", voices, tmp_path / "out")
+    assert "4 utterances, 0.00 h, 2 speakers: 1, 2" in done.stdout
+    table = [line.replace("│", " ").split() for line in done.stdout.splitlines() if " de " in line]
+    assert table == [["test", "de", "1", "0.00", "1", "0.000"], ["train", "de", "3", "0.00", "2", "0.000"]]
+    assert "1 speaker is both in test and in train: 1\n" in done.stdout
+    assert "left out 1 (unreadable):" in done.stdout
+    assert "headers" not in done.stdout
+    assert f"sordino data check {tmp_path / 'out' / 'train.jsonl'}" in done.stdout
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {"train.jsonl", "test.jsonl", "left_out.jsonl"}
+    as_json = ("data", "prepare", "mls", voices, tmp_path / "again", "--json")
+    report = json.loads(sordino(*as_json).stdout)
+    assert report["shared_speakers"] == [{"splits": ["test", "train"], "speakers": ["1"]}]
+    assert [row["speakers"] for row in report["clients"]] == [1, 2]
+    assert report["clients"][1]["hours_per_speaker"] == pytest.approx(1.5 / 3600)
+    assert report["listened"] is True
+    checked = json.loads(sordino("data", "check", tmp_path / "out" / "train.jsonl", "--json").stdout)
+    assert checked["clients"] == [report["clients"][1]]
+
+
+def test_headers_alone_are_said_to_be_all_that_was_read(tmp_path: Path) -> None:
+    tone(tmp_path / "in" / "Ann" / "mute.wav", 1, gain=0)
+    done = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out", "--quick")
+    assert "only headers were read: silence, overdrive, copies and damage" in done.stdout
+    report = json.loads(
+        sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "o", "--quick", "--json").stdout
+    )
+    assert (report["listened"], report["clipped"], report["utterances"]) == (False, None, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -94,6 +138,15 @@ def test_a_layout_of_ones_own(tmp_path: Path) -> None:
         (["folder", "in", "out", "--test-speakers", "1"], "1 test speakers of 1"),
         (["folder", "in", "out", "--test-fraction", "1.5"], "--test-fraction"),
         (["folder", "in", "in/Ann/1.wav"], "is a file"),
+        (["folder", "in", "out", "--window", "nan"], "--window"),
+        (["folder", "in", "out", "--window", "-1"], "--window = -1.0: expected a number above 0"),
+        (["kaldi", "in", "out"], "no wav.scp"),
+        (["kaldi", "in/Ann/1.wav", "out"], "is a file, not a folder"),
+        (["mls", "in", "out"], "no split with a transcripts.txt"),
+        (["commonvoice", "absent", "out"], "absent is not there"),
+        (["commonvoice", "in", "out"], "no clips folder"),
+        (["audiofolder", "in", "out"], "no metadata.csv"),
+        (["huggingface", "/absent", "out"], "/absent is not there"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -64,11 +64,11 @@ def prepare(
     Examples: sordino data prepare folder recordings/ prepared/ --test-speakers 4,
     sordino data prepare mls mls_german/ prepared/ --window 30
     """
-    from sordino._check import fraction
+    from sordino._check import fraction, positive
     from sordino._registry import load_plugins
     from sordino.cli.tracking import tracked
     from sordino.config import build, parse_overrides
-    from sordino.data import SOURCES, glance, listen, prepare, require_unwritten, splits_of, write_prepared
+    from sordino.data import SOURCES, census, glance, listen, prepare, require_unwritten, splits_of, write_prepared
     from sordino.errors import ConfigError
 
     load_plugins(plugins or [])
@@ -77,6 +77,8 @@ def prepare(
         raise ConfigError("--test-speakers and --test-fraction were both given; give one of them.")
     if test_fraction is not None:
         fraction("--test-fraction", test_fraction)
+    if window_s is not None:
+        positive("--window", window_s)
     require_unwritten(out)
     found = tracked(reader.read(source), "recordings")
     prepared = prepare(found, longest_s=window_s, hear=glance if quick else listen)
@@ -90,7 +92,7 @@ def prepare(
         return
     console = stdout()
     _say(console, summary(prepared))
-    _show_clients(console, splits)
+    _show_clients(console, census(splits))
     if division is not None:
         _say(console, f"{len(division.train)} to train on, {len(division.test)} to test on: {division.test_is}.")
     else:
@@ -138,13 +140,10 @@ def _client_row(row: CensusRow) -> dict[str, Any]:
     return {**asdict(row), "hours_per_speaker": row.hours_per_speaker}
 
 
-def _show_clients(console: Console, splits: Splits) -> None:
+def _show_clients(console: Console, rows: Sequence[CensusRow]) -> None:
     """Hours, clients and hours a client, by split and language; nothing where the summary says it all."""
     from rich.table import Table
 
-    from sordino.data import census
-
-    rows = census(splits)
     if len(rows) < 2:
         return
     table = Table(title="each speaker as one client", title_justify="left")
@@ -168,7 +167,8 @@ def _show_shared(console: Console, splits: Splits) -> None:
     if not shared:
         _say(console, "no speaker is in two splits.")
     for (one, other), names in shared.items():
-        _say(console, f"{len(names)} speakers are both in {one} and in {other}: {_some(names)}")
+        are = "1 speaker is" if len(names) == 1 else f"{len(names)} speakers are"
+        _say(console, f"{are} both in {one} and in {other}: {_some(names)}")
 
 
 def summary(prepared: Prepared) -> str:
@@ -211,7 +211,8 @@ def check(
 
     report = check_manifest(manifest, window_s=window_s, watch=lambda lines: tracked(lines, "recordings"))
     if as_json:
-        derived = {"kinds": dict(report.kinds), "clips_per_speaker": dict(report.clips_per_speaker)}
+        clients = {"clients": [_client_row(row) for row in report.clients]}
+        derived = clients | {"kinds": dict(report.kinds), "clips_per_speaker": dict(report.clips_per_speaker)}
         print_json({**asdict(report), **derived, "path": str(report.path)})
     else:
         _show_summary(stdout(), report)
@@ -233,6 +234,7 @@ def _show_summary(console: Console, report: ManifestReport) -> None:
     }
     for name, value in rows.items():
         _say(console, f"{name:<14}{value}")
+    _show_clients(console, report.clients)
     from sordino.data import DURATION_EDGES_S
 
     edges = ("0", *(f"{edge:g}" for edge in DURATION_EDGES_S))

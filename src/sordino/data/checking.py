@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sordino.data.audio import audio_duration
+from sordino.data.census import CensusRow, census
 from sordino.data.listening import listen
 from sordino.data.manifest import Problem, parse_manifest
 from sordino.data.utterance import Utterance
@@ -33,6 +34,7 @@ class ManifestReport:
         hours: their length by the manifest.
         speakers: utterances of each speaker.
         languages: utterances in each language; ``""`` where none is given.
+        clients: hours and speakers of each language.
         durations: utterances between neighbouring `DURATION_EDGES_S`.
         median_s: length of the middle one.
         longest_s: length of the longest one.
@@ -45,6 +47,7 @@ class ManifestReport:
     hours: float
     speakers: Mapping[str, int]
     languages: Mapping[str, int]
+    clients: tuple[CensusRow, ...]
     durations: Sequence[int]
     median_s: float
     longest_s: float
@@ -100,6 +103,7 @@ def check_manifest(
         hours=sum(utterance.duration_s for utterance in utterances) / 3600,
         speakers=dict(Counter(utterance.speaker for utterance in utterances)),
         languages=dict(Counter(utterance.language for utterance in utterances)),
+        clients=census({path.stem: utterances}),
         durations=_histogram(utterances),
         median_s=statistics.median(utterance.duration_s for utterance in utterances) if utterances else 0.0,
         longest_s=max((utterance.duration_s for utterance in utterances), default=0.0),

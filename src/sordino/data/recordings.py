@@ -10,7 +10,7 @@ from typing import Final
 
 from sordino.errors import DataError
 
-__all__ = ["AUDIO_SUFFIXES", "recordings_in"]
+__all__ = ["AUDIO_SUFFIXES", "recordings_in", "require_folder"]
 
 AUDIO_SUFFIXES: Final = frozenset(
     (".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".au", ".snd", ".caf", ".w64", ".rf64", ".sph")
@@ -20,15 +20,20 @@ AUDIO_SUFFIXES: Final = frozenset(
 _NAMED: Final = 4
 
 
+def require_folder(folder: Path) -> None:
+    """Raises DataError unless there is a folder of that name."""
+    if not folder.is_dir():
+        kind = "a file, not a folder" if folder.exists() else "not there"
+        raise DataError(f"{folder} is {kind}; name the folder that holds the recordings.")
+
+
 def recordings_in(folder: Path) -> list[Path]:
     """The recordings in a folder and the folders below it, sorted; hidden files and folders are skipped.
 
     Raises:
         DataError: it is no folder, or holds no recording; names what it holds instead.
     """
-    if not folder.is_dir():
-        kind = "a file, not a folder" if folder.exists() else "not there"
-        raise DataError(f"{folder} is {kind}; name the folder that holds the recordings.")
+    require_folder(folder)
     files = list(_files(folder))
     recordings = sorted(file for file in files if file.suffix.lower() in AUDIO_SUFFIXES)
     if not recordings:

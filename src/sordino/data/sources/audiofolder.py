@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from sordino.config import option
+from sordino.data.recordings import require_folder
 from sordino.data.source import SOURCES, SPLIT, LeftOut, Source
 from sordino.data.sources.folder import Folder
 from sordino.data.tables import TABLE_SUFFIXES, Table
@@ -45,6 +46,7 @@ class AudioFolder(Source):
 
     def read(self, folder: Path) -> Iterator[Utterance | LeftOut]:
         """Reads table by table; ``split`` and the further columns become attributes."""
+        require_folder(folder)
         tables = [Table(file) for file in _metadata(folder)]
         if not tables:
             raise DataError(
@@ -67,7 +69,7 @@ class AudioFolder(Source):
 def _metadata(folder: Path) -> Sequence[Path]:
     """The table of the whole folder, or else the one of each folder that has its own."""
     names = [f"metadata{suffix}" for suffix in TABLE_SUFFIXES if suffix != ".tsv"]
-    places = [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())] if folder.is_dir() else []
+    places = [folder, *sorted(path for path in folder.rglob("*") if path.is_dir())]
     found: list[Path] = []
     for place in places:
         table = next((place / name for name in names if (place / name).is_file()), None)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sordino.config import option
+from sordino.data.recordings import require_folder
 from sordino.data.source import SOURCES, SPLIT, TO_END, LeftOut, Source
 from sordino.data.tables import Table
 from sordino.data.utterance import Utterance
@@ -30,32 +31,36 @@ _KEPT: Final = ("gender", "age", "accents", "accent", "variant")
 class CommonVoice(Source):
     """Common Voice: a language's folder, with clips and tables inside, or the folder above several languages."""
 
-    tables: tuple[str, ...] = option(
-        'Tables to read, e.g. ["validated"]; without any, train, dev and test, or validated where those are absent.', ()
+    tables: str = option(
+        "Tables to read, e.g. validated or train,test; without any, train, dev and test, or validated if those are absent.",
+        "",
     )
     language: str = option("Language code, where neither the table nor the folder gives it.", "")
 
     def read(self, folder: Path) -> Iterator[Utterance | LeftOut]:
         """Reads table by table; the table is the split, and gender, age, accents and variant become attributes."""
+        require_folder(folder)
         places = [clips.parent for depth in ("", "*/", "*/*/") for clips in sorted(folder.glob(depth + "clips"))]
         tables = [file for place in places for file in self._tables(place)]
         if not tables:
             raise DataError(
-                f"{folder} has no clips folder with {' or '.join(f'{name}.tsv' for name in self.tables or _SPLITS)} beside "
-                "it; name the folder of a language, such as cv-corpus-21.0/de."
+                f"{folder} has no clips folder with tables such as train.tsv or validated.tsv beside it; name the folder of "
+                "a language, such as cv-corpus-21.0/de."
             )
         read = [_checked(file) for file in tables]
         for table in read:
             yield from self._listed(table)
 
     def _tables(self, place: Path) -> Sequence[Path]:
-        names = self.tables or _SPLITS
-        found = [file for name in names if (file := place / f"{name.removesuffix('.tsv')}.tsv").is_file()]
-        if self.tables and len(found) < len(names):
-            there = ", ".join(sorted(file.stem for file in place.glob("*.tsv")))
-            raise DataError(f"{place} has not all of the tables {', '.join(names)}; choose among those there: {there}.")
-        validated = place / "validated.tsv"
-        return found or ([validated] if validated.is_file() and not self.tables else [])
+        if self.tables:
+            wanted = [place / f"{name.strip().removesuffix('.tsv')}.tsv" for name in self.tables.split(",")]
+            lacking = [file.name for file in wanted if not file.is_file()]
+            if lacking:
+                there = ", ".join(sorted(file.stem for file in place.glob("*.tsv")))
+                raise DataError(f"{place} has no {' and no '.join(lacking)}; choose among the tables there: {there}.")
+            return wanted
+        found = [file for name in _SPLITS if (file := place / f"{name}.tsv").is_file()]
+        return found or [file for file in (place / "validated.tsv",) if file.is_file()]
 
     def _listed(self, table: Table) -> Iterator[Utterance | LeftOut]:
         clips = table.path.parent / "clips"

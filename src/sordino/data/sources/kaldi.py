@@ -16,6 +16,7 @@ from typing import Final
 
 from sordino.config import option
 from sordino.data.lines import GENDERS, keyed_lines
+from sordino.data.recordings import require_folder
 from sordino.data.source import SOURCES, SPLIT, TO_END, LeftOut, Source
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
@@ -35,6 +36,7 @@ class Kaldi(Source):
 
     def read(self, folder: Path) -> Iterator[Utterance | LeftOut]:
         """Reads folder by folder; ``gender`` becomes an attribute where spk2gender is there."""
+        require_folder(folder)
         alone = (folder / "wav.scp").is_file()
         places = [folder] if alone else sorted(file.parent for file in folder.glob("*/wav.scp"))
         if not places:

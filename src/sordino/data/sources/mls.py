@@ -21,7 +21,7 @@ from typing import Final
 
 from sordino.config import option
 from sordino.data.lines import keyed_lines, read_genders
-from sordino.data.recordings import recordings_in
+from sordino.data.recordings import recordings_in, require_folder
 from sordino.data.source import SOURCES, SPLIT, TO_END, LeftOut, Source
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
@@ -54,6 +54,7 @@ class MultilingualLibriSpeech(Source):
 
     def read(self, folder: Path) -> Iterator[Utterance | LeftOut]:
         """Reads split by split; ``split``, ``book`` and, where metainfo.txt is there, ``gender`` become attributes."""
+        require_folder(folder)
         splits = [file.parent for depth in ("", "*/", "*/*/") for file in sorted(folder.glob(depth + _TRANSCRIPTS))]
         if not splits:
             raise DataError(
