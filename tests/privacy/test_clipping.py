@@ -131,6 +131,23 @@ def test_normalising_lets_small_blocks_grow_only_where_the_whole_is_too_large() 
     assert frozen.clip(within).values.tolist() == pytest.approx([0.0, 0.0, 0.9])
 
 
+def test_what_no_block_covers_is_not_sent() -> None:
+    covered = Group("covered", ("encoder",), ((1, 3),))
+    for rule in ("clip", "normalise"):
+        clipper = Clipper(ClipBounds((covered,), (1.0,)), 4, "digest", rule)
+        assert clipper.clip(torch.full((4,), 0.5)).values.tolist() == [0.0, 0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("size", [8191, 8192, 8193, 30_000])
+def test_norms_of_long_blocks(size: int) -> None:
+    values = torch.randn(size + 7, generator=torch.Generator().manual_seed(size))
+    block = Group("long", ("encoder",), ((0, size - 5), (size - 3, size + 7)))
+    clipped = Clipper(ClipBounds((block,), (1.0,)), size + 7, "digest").clip(values)
+    kept = torch.cat([values[: size - 5], values[size - 3 :]]).double()
+    assert clipped.norms == pytest.approx([float(kept.norm())], rel=1e-13)
+    assert clipped.values[size - 5 : size - 3].tolist() == [0.0, 0.0]
+
+
 def test_what_was_bounded_stays_as_it_is() -> None:
     values = torch.randn(LAYOUT.size, generator=torch.Generator().manual_seed(3)) * 10
     for rule in ("clip", "normalise"):

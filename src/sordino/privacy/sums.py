@@ -41,7 +41,9 @@ class RunningSum(ClippedSum):
                 "an update clipped to other bounds or for another layout was added to the sum; clip it with the plan of "
                 "this round."
             )
-        self._values.add_(update.values)
+        np.add(
+            self._values.numpy(), update.values.numpy(), out=self._values.numpy()
+        )  # torch's add_ copies to float64 first
         self._indicators += update.indicators
 
     def take(self) -> tuple[torch.Tensor, npt.NDArray[np.float64]]:
