@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from recorder import record, truncate
 
@@ -56,7 +57,11 @@ def test_another_order_is_not_confused(paths: list[str]) -> None:
 def test_a_cache_that_is_damaged_or_cannot_be_written_only_costs_time(paths: list[str], cache: Path) -> None:
     first = recording_lengths(paths)
     [file] = cache.rglob("*.npy")
-    file.write_bytes(b"nonsense")
+    whole = file.read_bytes()
+    for damaged in (b"", b"nonsense", whole[:-1]):
+        file.write_bytes(damaged)
+        assert recording_lengths(paths) == first
+    np.save(file, [1.0])
     assert recording_lengths(paths) == first
     file.unlink()
     file.parent.rmdir()

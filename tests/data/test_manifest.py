@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -144,6 +145,28 @@ def test_recordings_are_found_in_any_folder_and_through_links(folder: Path) -> N
     write_manifest(folder / "deep" / "m.jsonl", utterances[:2])
     written = [json.loads(line)["audio_filepath"] for line in (folder / "deep" / "m.jsonl").read_text().splitlines()]
     assert written == ["link.flac", "../a.flac"], "a link stays a link, whatever it leads to"
+
+
+def test_folders_are_listed_once_and_files_are_not_looked_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "deep").mkdir()
+    names = [f"{place}{index}.flac" for place in ("", "deep/") for index in range(10)]
+    for name in names:
+        (folder / name).touch()
+    path = manifest(folder, *({**GOOD, "audio_filepath": name} for name in names * 2))
+    listed: list[object] = []
+    real = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda place: (listed.append(place), real(place))[1])
+    monkeypatch.setattr(Path, "is_file", lambda _: pytest.fail("a million of these take longer than the manifest"))
+    assert len(read_manifest(path)) == 40
+    assert len(listed) == 2
+
+
+def test_a_folder_that_may_be_entered_but_not_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(place: Path) -> None:
+        raise PermissionError(place)
+
+    monkeypatch.setattr(os, "scandir", forbidden)
+    assert len(read_manifest(manifest(folder, GOOD))) == 1
 
 
 def test_a_failed_write_leaves_the_old_manifest(folder: Path) -> None:

@@ -30,10 +30,8 @@ def recording_lengths(paths: Collection[str]) -> Mapping[str, float]:
     if len(paths) < MANY_RECORDINGS:
         return {path: _length(path) for path in paths}
     file = cache_root() / "headers" / f"{_digest(paths)}.npy"
-    with suppress(OSError, ValueError):  # not there yet, or damaged
-        known = np.load(file)
-        if known.shape == (len(paths),):
-            return dict(zip(paths, known.tolist(), strict=True))
+    with suppress(OSError, EOFError, ValueError):  # not there yet, or damaged
+        return dict(zip(paths, np.load(file).tolist(), strict=True))
     lengths = {path: _length(path) for path in paths}
     with suppress(OSError):  # a cache that cannot be written costs time, no more
         file.parent.mkdir(parents=True, exist_ok=True)

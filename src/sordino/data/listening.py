@@ -56,7 +56,7 @@ def listen(utterance: Utterance) -> Heard:
 
 
 def glance(utterance: Utterance) -> Heard:
-    """What the header of the recording says, a hundred times quicker than `listen`.
+    """What the header of the recording says, at least ten times quicker than `listen`.
 
     Silence, overdrive and damage behind the header are not noticed, and the same sound is only known by its place.
 

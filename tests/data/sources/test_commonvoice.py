@@ -28,7 +28,7 @@ def corpus(tmp_path: Path) -> Path:
     for index in range(5):
         record(german / "clips" / f"common_voice_de_{index}.mp3", rate=32_000)
     rows = [
-        row("aaa", "common_voice_de_0.mp3", 'Er sagte: "Ja'),
+        row("aaa", "common_voice_de_0.mp3", '"Ja, sagte er.'),
         row("aaa", "common_voice_de_1.mp3", "Zwei."),
         row("bbb", "common_voice_de_2.mp3", "Drei."),
         row("ccc", "common_voice_de_3.mp3", "Vier."),
@@ -46,7 +46,7 @@ def test_the_official_layout(corpus: Path, part: str) -> None:
     prepared = prepared_by(CommonVoice(), corpus / part)
     assert not prepared.left_out
     assert [(u.text, u.speaker, u.language) for u in prepared.utterances] == [
-        ('Er sagte: "Ja', "aaa", "de"),
+        ('"Ja, sagte er.', "aaa", "de"),
         ("Zwei.", "aaa", "de"),
         ("Drei.", "bbb", "de"),
         ("Vier.", "ccc", "de"),

@@ -53,10 +53,14 @@ class AudioFolder(Source):
                 f"{folder} has no metadata.csv, .jsonl or .parquet, neither itself nor in a folder such as train; add one "
                 "with the columns file_name, transcription and speaker."
             )
-        speakers = [table.require("speaker", self.speaker_column) for table in tables]
-        for table, speaker in zip(tables, speakers, strict=True):
+        for table in tables:
+            table.require("speaker", self.speaker_column)
+        for table in tables:
             reader = Folder(
-                language=self.language, table=table.path.name, text_column=self.text_column, speaker_column=speaker
+                language=self.language,
+                table=table.path.name,
+                text_column=self.text_column,
+                speaker_column=self.speaker_column,
             )
             for item in reader.read(table.path.parent):
                 split = _split(item.audio, folder)
