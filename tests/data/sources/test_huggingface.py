@@ -170,6 +170,22 @@ def test_a_data_set_without_what_is_needed(both: Any, tmp_path: Path, dropped: s
         prepared_by(HuggingFace(), tmp_path / "saved")
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ({"split": "train"}, r"split 'train' is not in .*; it has none, so leave split out"),
+        ({"subset": "de"}, r"subset = 'de', but .*/saved holds one data set; leave subset out"),
+        ({"speaker_column": "who"}, r"the data set has the columns audio, .* speaker \(who\)"),
+    ],
+)
+def test_an_option_that_a_saved_data_set_has_no_use_for(
+    both: Any, tmp_path: Path, option: dict[str, Any], said: str
+) -> None:
+    both["train"].save_to_disk(tmp_path / "saved")
+    with pytest.raises((ConfigError, DataError), match=said):
+        prepared_by(HuggingFace(**option), tmp_path / "saved")
+
+
 @pytest.mark.parametrize("name", ["lab/absent", "absent", "a b c", "../absent"])
 def test_an_id_that_leads_nowhere(name: str) -> None:
     with pytest.raises(DataError, match=r"data set '.*' cannot be loaded \(.+\); check the id"):

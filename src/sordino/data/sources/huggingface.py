@@ -62,25 +62,30 @@ class HuggingFace(Source):
             raise DataError(f"{folder} is {kind}; name a data set's id or the folder of a local copy.")
         if not sys.stderr.isatty():
             datasets.disable_progress_bars()
+        saved = any((folder / file).is_file() for file in _SAVED)
+        if saved and self.subset:
+            raise ConfigError(f"subset = {self.subset!r}, but {folder} holds one data set; leave subset out.")
         try:
-            if any((folder / file).is_file() for file in _SAVED):
-                loaded = datasets.load_from_disk(name)
-            else:
-                loaded = datasets.load_dataset(name, self.subset or None)
+            loaded = datasets.load_from_disk(name) if saved else datasets.load_dataset(name, self.subset or None)
         except Exception as error:  # its loaders raise whatever their readers do
             raise DataError(_why(name, error)) from None
         splits: Mapping[str, Any] = loaded if isinstance(loaded, Mapping) else {str(loaded.split or ""): loaded}
         if self.split and self.split not in splits:
-            raise ConfigError(f"split {self.split!r} is not in data set {name!r}; choose among {', '.join(splits)}.")
+            known = ", ".join(filter(None, splits))
+            remedy = f"choose among {known}" if known else "it has none, so leave split out"
+            raise ConfigError(f"split {self.split!r} is not in data set {name!r}; {remedy}.")
         return {self.split: splits[self.split]} if self.split else splits
 
     def _columns(self, split: str, data: Any) -> Mapping[str, str]:
         """Which column holds what."""
         import datasets
 
+        place = f"split {split!r}" if split else "the data set"
         audio = [name for name, feature in data.features.items() if isinstance(feature, datasets.Audio)]
         if not audio:
-            raise DataError(f"split {split!r} has the columns {', '.join(data.column_names)}, none of which is audio.")
+            raise DataError(
+                f"{place} has the columns {', '.join(data.column_names)}, none of which is audio; name another data set."
+            )
         columns = {"audio": audio[0]}
         for role, wanted in (("text", self.text_column), ("speaker", self.speaker_column), ("language", "")):
             known = (wanted,) if wanted else COLUMNS[role]
@@ -91,7 +96,7 @@ class HuggingFace(Source):
                 columns[role] = found
             elif role != "language":
                 raise DataError(
-                    f"split {split!r} has the columns {', '.join(data.column_names)}, none of which is known to hold the "
+                    f"{place} has the columns {', '.join(data.column_names)}, none of which is known to hold the "
                     f"{role} ({', '.join(known)}); name it with --set {role}_column=..."
                 )
         return columns
