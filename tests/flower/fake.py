@@ -33,9 +33,15 @@ def node(
     return serving(lambda settings, config: site)
 
 
-def serving(open_site: Callable[[FlowerSettings, Mapping[str, Any]], Site]) -> Node:
+def serving(
+    open_site: Callable[[FlowerSettings, Mapping[str, Any]], Site],
+    *,
+    run_config: Mapping[str, Any] | None = None,
+    **node_config: Any,
+) -> Node:
     app = make_client_app(open_site)
-    context = Context(run_id=1, node_id=2, node_config={}, state=RecordDict(), run_config={"experiment": ""})
+    settings = dict(run_config or {"experiment": ""})
+    context = Context(run_id=1, node_id=2, node_config=node_config, state=RecordDict(), run_config=settings)
 
     def answer(message: Message) -> Message:
         try:

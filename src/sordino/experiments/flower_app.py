@@ -13,7 +13,6 @@ import torch
 
 from sordino.errors import ConfigError, SordinoError
 from sordino.experiments.assembly import clients_of
-from sordino.experiments.federated import run_federated
 from sordino.experiments.loading import load_experiment, parse_experiment
 from sordino.experiments.observer import Progress
 from sordino.experiments.options import FederatedExperiment
@@ -34,7 +33,6 @@ from sordino.layout import ParameterLayout
 from sordino.models import load_model
 from sordino.privacy import CohortSampler, NoiseSource, Poisson
 from sordino.records import RunFolder
-from sordino.reporting import write_report
 from sordino.seeds import Seeds
 
 __all__ = ["SAID", "client", "open_site", "serve", "server"]
@@ -49,6 +47,9 @@ def serve(grid: Grid, settings: FlowerSettings) -> None:
     Raises:
         SordinoError: what a user can put right, also in the log.
     """
+    from sordino.experiments.federated import run_federated  # a node starts a process for every task, without these
+    from sordino.reporting import write_report
+
     observer = _Log()
     try:
         options, out = parse_experiment(settings.experiment), Path(settings.out)

@@ -1,0 +1,67 @@
+"""The real thing, simulated: Flower's SuperLink, Ray's actors, and the run folder that one process leaves."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from deployed import processes_with
+
+from sordino.experiments import load_experiment, run_federated
+from sordino.federated import load_checkpoint
+from sordino.records import RunFolder
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
+
+from calling import sordino
+
+SETTINGS = ("simulation.seeded=true", "federated.rounds=2", "telemetry=debug", "privacy.allocation=auto")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_simulation_is_the_run_of_one_process(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("SORDINO_MARK", str(tmp_path))
+    run_federated(load_experiment(small, SETTINGS), tmp_path / "here")
+    overrides = [part for setting in SETTINGS for part in ("--set", setting)]
+    done = sordino("flower", "run", small, *overrides, "--out", tmp_path / "there", "--json")
+
+    here, there = RunFolder(tmp_path / "here"), RunFolder(tmp_path / "there")
+    digest = load_digest(here)
+    first, second = (load_checkpoint(folder.checkpoint, digest=digest)[0].values for folder in (here, there))
+    assert float((first - second).abs().max()) <= 1e-6
+    assert charges(there) == charges(here)
+    assert there.config.read_text() == here.config.read_text()
+    for mine, theirs in zip(here.read_rounds(), there.read_rounds(), strict=True):
+        assert theirs["wer"] == mine["wer"]
+        if "telemetry" in mine:
+            assert theirs["telemetry"]["loss"] == pytest.approx(mine["telemetry"]["loss"], abs=1e-5)
+            assert theirs["telemetry"]["replies"] == mine["telemetry"]["replies"]
+    assert {path.name for path in there.path.iterdir()} == {path.name for path in here.path.iterdir()} | {"report.html"}
+    assert json.loads(done.stdout)["statement"] == json.loads(here.result.read_text())["statement"]
+    assert "round 2/2" in done.stderr
+    assert not left_behind(str(tmp_path))
+
+
+def load_digest(folder: RunFolder) -> str:
+    from safetensors import safe_open
+
+    with safe_open(folder.checkpoint, framework="pt") as file:
+        return str(file.metadata()["layout"])
+
+
+def charges(folder: RunFolder) -> list[dict[str, object]]:
+    lines = folder.read_lines(folder.ledger)
+    return [{key: value for key, value in line.items() if key != "on"} for line in lines]
+
+
+def left_behind(mark: str) -> list[str]:
+    """Processes that do not end by themselves."""
+    deadline = time.monotonic() + 20
+    while (found := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
