@@ -115,6 +115,14 @@ def processes_with(text: str) -> list[str]:
     return [command for command in found if command]
 
 
+def left_behind(mark: str) -> list[str]:
+    """Processes that do not end by themselves."""
+    deadline = time.monotonic() + 20
+    while (found := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
 def wait_for_port(port: int, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:

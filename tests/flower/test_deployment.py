@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from deployed import SCRIPTS, federation, processes_with
+from deployed import SCRIPTS, federation, left_behind
 
 from sordino.config import build
 from sordino.data import CORPORA, write_manifest
@@ -73,4 +73,4 @@ def test_three_sites_learn_and_one_dies(data_root: Path, tmp_path: Path) -> None
     assert terms.population == 6
     assert "what the server cannot see" in result["statement"]
     assert "round 3/3" in said
-    assert not processes_with(str(tmp_path / "federation" / "home"))
+    assert not left_behind(str(tmp_path / "federation" / "home"))

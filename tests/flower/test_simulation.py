@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from deployed import processes_with
+from deployed import left_behind
 
 from sordino.experiments import load_experiment, run_federated
 from sordino.federated import load_checkpoint
@@ -57,11 +56,3 @@ def load_digest(folder: RunFolder) -> str:
 def charges(folder: RunFolder) -> list[dict[str, object]]:
     lines = folder.read_lines(folder.ledger)
     return [{key: value for key, value in line.items() if key != "on"} for line in lines]
-
-
-def left_behind(mark: str) -> list[str]:
-    """Processes that do not end by themselves."""
-    deadline = time.monotonic() + 20
-    while (found := processes_with(mark)) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return found
