@@ -10,6 +10,7 @@ import torch
 
 from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
+from sordino.experiments.caveats import caveats_of
 from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.remote import UNSEEN, Remote
 from sordino.experiments.sharing import Shared
@@ -18,7 +19,7 @@ from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
-__all__ = ["Assembly", "assemble", "caveats_of", "clients_of"]
+__all__ = ["Assembly", "assemble", "clients_of"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,20 +172,3 @@ def _afford_one_round(plan: Plan, terms: Terms) -> None:
             f"one round costs epsilon {cost}, above the budget of {terms.budget:g} (delta {terms.delta:g}); raise "
             "privacy.epsilon or privacy.noise_multiplier, or lower the cohort's rate."
         )
-
-
-def caveats_of(options: FederatedExperiment) -> tuple[str, ...]:
-    """What an experiment releases besides, under no guarantee, in words."""
-    if options.privacy.mechanism == "none":
-        return ()
-    caveats = []
-    if options.model.start is not None:
-        caveats.append(
-            f"what the starting model learnt in the run {options.model.start.resolve().name!r}: whatever that run "
-            "guarantees, its losses and those of this run add up for everybody who took part in both"
-        )
-    if options.telemetry == "debug":
-        caveats.append(
-            "debug telemetry wrote the clients' losses, update norms, cohort sizes and times, and errors on their own speech"
-        )
-    return tuple(caveats)

@@ -7,10 +7,10 @@ from collections import Counter
 from typing import Any
 
 from sordino.errors import ConfigError
-from sordino.experiments.assembly import caveats_of
+from sordino.experiments.caveats import caveats_of
+from sordino.experiments.layouts import layout_of
 from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.outlook import by_alpha, by_population, by_sampler, noise_for_targets
-from sordino.models import model_shapes
 from sordino.privacy import Plan, PrivacyPlan, Terms, make_plan, make_statement, make_terms
 from sordino.privacy.statement import CHANNEL_CAVEAT
 
@@ -30,7 +30,7 @@ def plan_report(options: FederatedExperiment, *, outlook: bool = False) -> dict[
     population = options.privacy.population
     if population is None:
         raise ConfigError("privacy.population is not set: plan reads no data, so declare the number of clients K.")
-    layout = model_shapes(options.model)
+    layout = layout_of(options.model)
     terms = make_terms(
         options.privacy,
         population=population,

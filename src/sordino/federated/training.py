@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -12,9 +13,11 @@ from sordino.data import FeatureStore, Utterance
 from sordino.federated.learner import LocalResult
 from sordino.federated.options import LocalOptions
 from sordino.layout import ParameterLayout
-from sordino.models import SpeechLLM
 from sordino.privacy import Update
 from sordino.seeds import Seeds
+
+if TYPE_CHECKING:
+    from sordino.models import SpeechLLM
 
 __all__ = ["SpeechLearner"]
 
