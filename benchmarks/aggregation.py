@@ -18,8 +18,8 @@ from functools import partial
 
 import torch
 from interleaving import print_result, ratios, seconds
+from trivial import layout
 
-from sordino.layout import ParameterLayout
 from sordino.privacy import Poisson, PrivacyPlan, Update
 from sordino.privacy.allocations.flat import Flat
 from sordino.privacy.allocations.uniform import Uniform
@@ -28,13 +28,6 @@ from sordino.privacy.noise import Stream
 SIZE, BLOCKS, CLIENTS, CLIP_NORM = 2_700_000, 282, 64, 1.0
 STORED = 8
 """Different updates in memory, more than any cache holds; the round goes through them again and again."""
-
-
-def layout() -> ParameterLayout:
-    """282 tensors of about the same size."""
-    cuts = [index * SIZE // BLOCKS for index in range(BLOCKS + 1)]
-    shapes = [(f"decoder.{i}", "decoder", (b - a,)) for i, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))]
-    return ParameterLayout.from_shapes(shapes)
 
 
 def aggregate(plan: PrivacyPlan, updates: list[torch.Tensor]) -> None:
@@ -66,8 +59,8 @@ def main() -> None:
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
     updates = [torch.randn(SIZE, generator=generator) for _ in range(STORED)]
-    flat = PrivacyPlan(layout(), Poisson(rate=1.0), CLIENTS, allocation=Flat())
-    blocks = PrivacyPlan(layout(), Poisson(rate=1.0), CLIENTS, allocation=Uniform())
+    flat = PrivacyPlan(layout(SIZE, tensors=BLOCKS), Poisson(rate=1.0), CLIENTS, allocation=Flat())
+    blocks = PrivacyPlan(layout(SIZE, tensors=BLOCKS), Poisson(rate=1.0), CLIENTS, allocation=Uniform())
     taken = seconds(
         {
             "flat": partial(aggregate, flat, updates),

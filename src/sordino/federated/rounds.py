@@ -63,6 +63,7 @@ def run_round(
     for reply in backend.gather(method, tasks):
         total.add(reply.update)
         telemetry.add(reply)
+        del reply  # or it would stay in memory while the next one is made
 
     receipt = ledger.charge(plan.event(), round=number)
     released = plan.release(total, receipt=receipt, noise=noise, place=(number,))

@@ -50,7 +50,8 @@ class RunningSum(ClippedSum):
         """The sum itself and that of the indicators, once."""
         self._refuse_released()
         self._released = True
-        return self._values, self._indicators
+        values, self._values = self._values, torch.empty(0)  # whoever still holds this sum holds no memory with it
+        return values, self._indicators
 
     def _refuse_released(self) -> None:
         if self._released:
