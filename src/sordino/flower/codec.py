@@ -31,8 +31,20 @@ from sordino.layout import Group
 from sordino.privacy import Bounding, ClipBounds, Clipper, Measured, Parcel
 from sordino.seeds import Seeds
 
-__all__ = ["Answer", "Assignment", "Greeting", "decode_answer", "decode_assignment", "decode_greeting", "encode_answer",
-           "encode_assignment", "encode_greeting", "encode_values"]  # fmt: skip
+__all__ = [
+    "Answer",
+    "Assignment",
+    "Greeting",
+    "decode_answer",
+    "decode_assignment",
+    "decode_bounding",
+    "decode_greeting",
+    "encode_answer",
+    "encode_assignment",
+    "encode_bounding",
+    "encode_greeting",
+    "encode_values",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -110,7 +122,7 @@ def encode_assignment(task: Task, start: ArrayRecord, *, rate: float | None, mea
         {
             "client": task.client,
             "seeds": json.dumps([task.seeds.root, *task.seeds.path]),
-            "bounding": json.dumps(_plain_bounding(task.bounding)),
+            "bounding": encode_bounding(task.bounding),
             "rate": -1.0 if rate is None else rate,
             "measured": measured,
         },
@@ -121,6 +133,27 @@ def encode_assignment(task: Task, start: ArrayRecord, *, rate: float | None, mea
 def decode_assignment(records: RecordDict) -> Assignment:
     """What `encode_assignment` made, or `PrivacyError`."""
     return _checked(lambda: _assignment(_said(records), records))
+
+
+def encode_bounding(bounding: Bounding) -> str:
+    """Slices and numbers: a client need not know how blocks are called, nor which allocation made them."""
+    clipper = bounding.clipper
+    plain = {
+        "size": clipper.size,
+        "digest": clipper.digest,
+        "rule": clipper.rule,
+        "blocks": [block.slices for block in clipper.bounds.blocks],
+        "norms": clipper.bounds.norms,
+        "watched": [group.slices for group in clipper.watched],
+        "block_aims": bounding.block_aims,
+        "whole_aim": bounding.whole_aim,
+    }
+    return json.dumps(plain)
+
+
+def decode_bounding(text: Any) -> Bounding:
+    """What `encode_bounding` made, or `PrivacyError`."""
+    return _checked(lambda: _bounding(text))
 
 
 def encode_answer(answer: Answer) -> RecordDict:
@@ -182,7 +215,7 @@ def _greeting(said: Mapping[str, Any]) -> Greeting:
 def _assignment(said: Mapping[str, Any], records: RecordDict) -> Assignment:
     root, *path = json.loads(_typed(said["seeds"], str))
     rate = _number(said["rate"])
-    bounding = _bounding(json.loads(_typed(said["bounding"], str)))
+    bounding = _bounding(said["bounding"])
     task = Task(
         client=_typed(said["client"], str),
         start=_vector(records, bounding.clipper.size),
@@ -217,29 +250,15 @@ def _vector(records: RecordDict, size: int) -> torch.Tensor:
     return torch.from_numpy(np.frombuffer(array.data, "<f4", offset=start).copy())
 
 
-def _plain_bounding(bounding: Bounding) -> dict[str, Any]:
-    """Slices and numbers: a client need not know how blocks are called, nor which allocation made them."""
-    clipper = bounding.clipper
-    return {
-        "size": clipper.size,
-        "digest": clipper.digest,
-        "rule": clipper.rule,
-        "blocks": [block.slices for block in clipper.bounds.blocks],
-        "norms": clipper.bounds.norms,
-        "watched": [group.slices for group in clipper.watched],
-        "block_aims": bounding.block_aims,
-        "whole_aim": bounding.whole_aim,
-    }
-
-
-def _bounding(plain: Mapping[str, Any]) -> Bounding:
+def _bounding(text: Any) -> Bounding:
+    plain = json.loads(_typed(text, str))
     size, rule = _typed(plain["size"], int), plain["rule"]
     if rule not in ("clip", "normalise"):
         raise ValueError(f"the rule {rule!r}")
     blocks, watched = _groups(plain["blocks"], size), _groups(plain["watched"], size)
     norms = tuple(_number(norm, largest=math.inf) for norm in plain["norms"])
-    if len(norms) != len(blocks) or min(norms) < 0 or sum(block.size for block in blocks) != size:
-        raise ValueError(f"{len(norms)} bounds of {len(blocks)} blocks that do not cover {size} values")
+    if len(norms) != len(blocks) or min(norms) < 0 or sum(block.size for block in blocks) > size:
+        raise ValueError(f"{len(norms)} bounds of {len(blocks)} blocks in {size} values")
     clipper = Clipper(ClipBounds(blocks, norms), size, _typed(plain["digest"], str), rule, watched)
     whole = plain["whole_aim"]
     return Bounding(clipper, _numbers(plain["block_aims"]), None if whole is None else _number(whole))
