@@ -61,7 +61,7 @@ def run_federated(
         folder = RunFolder.create(path, config=to_toml(options))
     with Ledger(folder.ledger, terms=parts.terms) as ledger:
         state, plan = _start(parts, folder)
-        stopped = None
+        stopped, known = None, _newest_wer(folder)
         rounds = run_rounds(
             state,
             plan,
@@ -75,7 +75,7 @@ def run_federated(
         try:
             for result in rounds:
                 state = result.state
-                _record(parts, folder, ledger, result, observer)
+                known = _record(parts, folder, ledger, result, observer, known=known)
         except BudgetExhausted as error:
             if state.round == 0:
                 raise
@@ -109,8 +109,24 @@ def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
     return state, parts.plan
 
 
-def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundResult, observer: Observer) -> None:
-    """Writes the round's line, then its checkpoint, so that a checkpoint is never ahead of the records."""
+def _newest_wer(folder: RunFolder) -> float | None:
+    return next((line["wer"]["wer"] for line in reversed(folder.read_rounds()) if line["wer"]), None)
+
+
+def _record(
+    parts: Assembly,
+    folder: RunFolder,
+    ledger: Ledger,
+    result: RoundResult,
+    observer: Observer,
+    *,
+    known: float | None,
+) -> float | None:
+    """Writes the round's line, then its checkpoint, so that a checkpoint is never ahead of the records.
+
+    Returns:
+        The newest word error rate, ``known`` if this round measured none.
+    """
     options, state = parts.options, result.state
     due = options.evaluation.every and state.round % options.evaluation.every == 0
     wer = brief(measure(parts, state.values, folder)) if due and state.round < options.federated.rounds else None
@@ -121,9 +137,9 @@ def _record(parts: Assembly, folder: RunFolder, ledger: Ledger, result: RoundRes
         line["telemetry"] = result.telemetry.to_json()
     folder.append_round(line)
     save_checkpoint(folder.checkpoint, state, result.plan.learned, digest=parts.plan.layout.digest)
-    known = [past["wer"]["wer"] for past in folder.read_rounds() if past["wer"]]
-    newest = known[-1] if known else None
-    observer.progress(Progress(round=state.round, rounds=options.federated.rounds, wer=newest, epsilon=spent))
+    known = wer["wer"] if wer else known
+    observer.progress(Progress(round=state.round, rounds=options.federated.rounds, wer=known, epsilon=spent))
+    return known
 
 
 def _finish(
