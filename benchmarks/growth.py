@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import numpy as np
 import torch
 from interleaving import print_result
 from trivial import Nudge, layout, rounds_of
 
-from sordino.data import BySpeaker, Utterance, read_manifest, write_manifest
+from sordino.data import BySpeaker, Utterance, read_manifest, write_audio, write_manifest
 from sordino.seeds import Seeds
 
 
@@ -32,12 +33,13 @@ def run(*, population: int, cohort: int, size: int, rounds: int) -> None:
 
 def manifest(count: int) -> None:
     """Writes, reads and deals out a manifest of ``count`` utterances of ten a speaker."""
-    clips = [
-        Utterance(audio=Path(f"/nowhere/{index}.flac"), text="two four", speaker=f"s{index // 10}", duration_s=1.0)
-        for index in range(count)
-    ]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "manifest.jsonl"
+        audio, path = Path(folder) / "clip.flac", Path(folder) / "manifest.jsonl"
+        write_audio(audio, np.full(160, 0.1, np.float32))
+        clips = [
+            Utterance(audio=audio, text="two four", speaker=f"s{index // 10}", duration_s=0.01, offset_s=0.0)
+            for index in range(count)
+        ]
         write_manifest(path, clips)
         BySpeaker()(read_manifest(path), Seeds(0))
 
