@@ -4,8 +4,8 @@
     pfl/bin/python benchmarks/pfl_round.py [--json]
 
 pfl's own `FederatedAveraging` on its `SimulatedBackend`; only training is replaced, by the copy and the addition that
-the other benchmarks do. It runs in an environment of its own, since its dependencies do not go with this package's, and therefore
-imports nothing of it: what the two have in common is the floor, so the ratios compare.
+the other benchmarks do. It runs in an environment of its own, since its dependencies do not go with this package's, and
+therefore imports nothing of it: what the two have in common is the floor, so the ratios compare.
 """
 
 from __future__ import annotations
