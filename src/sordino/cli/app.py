@@ -8,6 +8,7 @@ import typer
 
 from sordino import __version__
 from sordino.cli import (
+    audit,
     compare,
     config,
     data,
@@ -61,6 +62,7 @@ app.command("plan")(plan.plan)
 app.command("evaluate")(evaluate.evaluate)
 app.command("transcribe")(transcribe.transcribe)
 app.command("privacy")(privacy.privacy)
+app.command("audit")(audit.audit)
 app.command("report")(report.report)
 app.command("track")(track.track)
 app.command("list")(list_.list_methods)

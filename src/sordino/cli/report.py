@@ -15,7 +15,9 @@ __all__ = ["report"]
 def report(
     runs: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN...", help="Folders of runs, others beside the first; or that of a comparison."),
+        typer.Argument(
+            metavar="RUN...", help="Folders of runs, others beside the first; or that of a comparison or an audit."
+        ),
     ],
     *,
     out: Annotated[

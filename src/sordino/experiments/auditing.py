@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,6 @@ from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.canary_clients import WithCanaries, kinds_of
 from sordino.experiments.canary_run import expectation, run_with_canaries
 from sordino.experiments.measuring import versions
-from sordino.experiments.observer import Observer, Silent
 from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.sharing import Shared
 from sordino.federated import ServerState
@@ -33,6 +32,7 @@ _SIMULATION: Final = (
     "the ordinary clients is charged to a ledger of its own."
 )
 
+_ASKS: Final = "Did this canary take part? Asked of every canary, after seeing all that was released."
 _CAVEAT: Final = "canaries, which stood among the clients for an audit; nothing of its model was kept"
 
 
@@ -58,7 +58,7 @@ def audit_experiment(
     path: Path,
     *,
     size: AuditSize | None = None,
-    observer: Observer | None = None,
+    note: Callable[[str], None] = lambda _: None,
     shared: Shared | None = None,
 ) -> dict[str, Any]:
     """Runs the experiment's rounds with canaries and writes what they prove to a folder of its own.
@@ -70,7 +70,7 @@ def audit_experiment(
         options: the experiment.
         path: folder for ``audit.json``, the audit's own ledger and the experiment.
         size: how many canaries and ordinary clients.
-        observer: is told beforehand what an audit of this size can see, and the progress.
+        note: is told beforehand what an audit of this size cannot see, a sentence at a time.
         shared: what other runs of this process have loaded already.
 
     Returns:
@@ -80,7 +80,7 @@ def audit_experiment(
         ConfigError: ``path`` is taken, too many canaries for delta, or a fixed-size cohort with no room for them.
         BudgetExhausted: the budget covers no round.
     """
-    started, size, observer = time.monotonic(), size or AuditSize(), observer or Silent()
+    started, size = time.monotonic(), size or AuditSize()
     RunFolder(path).require_free()
     parts = assemble(options, shared=shared)
     require_countable(size.canaries, delta=parts.terms.delta)
@@ -89,7 +89,7 @@ def audit_experiment(
     backend = _planted(parts, plan, size, seeds)
     foreseen = _foresee(plan, terms, backend, rounds=options.federated.rounds, seeds=seeds.at("rehearsals"))
     for sentence in _cannot_see(foreseen, size):
-        observer.note(sentence)
+        note(sentence)
     replace_file(path / "experiment.toml", to_toml(options).encode())
     with Ledger(RunFolder(path).ledger, terms=terms) as ledger:
         seen = run_with_canaries(
@@ -101,7 +101,6 @@ def audit_experiment(
             ledger=ledger,
             noise=parts.noise,
             seeds=parts.seeds.at("training"),
-            observer=observer,
         )
         statement = make_statement(terms, ledger.events)
     found = judge(seen, backend.included, delta=terms.delta, confidence=_CONFIDENCE)
@@ -118,7 +117,7 @@ def audit_experiment(
             "unit": "client",
             "refuted": claimed is not None and found.lower_bound > claimed,
         },
-        "attacks": {"canaries": all_guesses(seen, backend.included).to_json()},
+        "attacks": {"canaries": {"asks": _ASKS, **all_guesses(seen, backend.included).to_json()}},
         "evidence": {key: value for key, value in asdict(found).items() if key != "lower_bound"},
         "power": asdict(foreseen),
         "cannot_see": _cannot_see(foreseen, size),

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from sordino.errors import BudgetExhausted
 from sordino.evaluation.attacks import Filter, Sighting, matched_filter
 from sordino.experiments.canary_clients import Listening, WithCanaries, amplitudes
-from sordino.experiments.observer import Observer, Progress
 from sordino.federated import FederatedMethod, ServerState, run_rounds
 from sordino.privacy import Ledger, NoiseSource, Plan
 from sordino.seeds import Seeds
@@ -29,7 +28,6 @@ def run_with_canaries(
     ledger: Ledger,
     noise: NoiseSource,
     seeds: Seeds,
-    observer: Observer,
 ) -> Sighting:
     """Runs the rounds and looks for each canary in everything that was released.
 
@@ -42,7 +40,6 @@ def run_with_canaries(
         ledger: charged as in any run.
         noise: of cohorts and releases.
         seeds: of local training.
-        observer: is told the progress.
 
     Raises:
         BudgetExhausted: the budget covers no round at all; later ones end the run.
@@ -54,7 +51,6 @@ def run_with_canaries(
     try:
         for result in loop:
             sights.append(_look(plan, backend))
-            observer.progress(Progress(round=result.state.round, rounds=rounds, wer=None, epsilon=None))
             plan = result.plan
     except BudgetExhausted:
         if not sights:

@@ -13,6 +13,7 @@ from sordino import __version__
 from sordino.errors import ConfigError
 from sordino.records import replace_file
 from sordino.reporting import formatting
+from sordino.reporting.audit import holds_audit, read_audit
 from sordino.reporting.comparison_folder import holds_comparison, read_comparison
 from sordino.reporting.comparison_view import ComparisonView
 from sordino.reporting.differences import Difference, difference
@@ -40,11 +41,11 @@ __all__ = ["write_report"]
 
 
 def write_report(folders: Sequence[Path], path: Path, *, figures: Path | None = None) -> list[Path]:
-    """Writes the report of one run, of several side by side, or of a comparison.
+    """Writes the report of one run, of several side by side, of a comparison, or of an audit.
 
     Args:
         folders: run folders, finished or not; the first of several is what the others are compared with. Or the folder of
-            one comparison.
+            one comparison or audit.
         path: the HTML file.
         figures: folder for each figure as SVG and PDF too, and for a comparison's table as LaTeX and Markdown.
 
@@ -52,16 +53,11 @@ def write_report(folders: Sequence[Path], path: Path, *, figures: Path | None = 
         The files in it.
 
     Raises:
-        ConfigError: no folder, the same one twice, one that holds no run, or a comparison beside something else.
+        ConfigError: no folder, the same one twice, one that holds no run, or a comparison or an audit beside something else.
         DataError: a damaged file.
     """
     _refuse_repetitions(folders)
-    comparisons = [folder for folder in folders if holds_comparison(folder)]
-    if comparisons and len(folders) > 1:
-        raise ConfigError(
-            f"{comparisons[0]} holds a comparison, which has a page of its own; name it alone, or name its run folders."
-        )
-    page = _comparison_page(comparisons[0]) if comparisons else _runs_page(folders)
+    page = _lone_page(folders) or _runs_page(folders)
     replace_file(path, page.html.encode())
     if figures is None:
         return []
@@ -74,6 +70,25 @@ class _Page:
     html: str
     plates: Sequence[Plate]
     tables: Sequence[Table] = ()
+
+
+def _lone_page(folders: Sequence[Path]) -> _Page | None:
+    """The page of a comparison or an audit; None if the folders are of runs."""
+    kinds = {"a comparison": (holds_comparison, _comparison_page), "an audit": (holds_audit, _audit_page)}
+    for kind, (holds, page) in kinds.items():
+        held = [folder for folder in folders if holds(folder)]
+        if held and len(folders) > 1:
+            raise ConfigError(
+                f"{held[0]} holds {kind}, which has a page of its own; name it alone, or name run folders."
+            )
+        if held:
+            return page(held[0])
+    return None
+
+
+def _audit_page(folder: Path) -> _Page:
+    audit = read_audit(folder)
+    return _Page(_template("audit.html").render(title=audit.label, audit=audit), [], [audit.table])
 
 
 def _comparison_page(folder: Path) -> _Page:
