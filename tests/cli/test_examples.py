@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,32 +12,34 @@ from calling import sordino
 import sordino.models as sordino_models
 
 CONFIGS = Path(sordino_models.__file__).parent / "architectures"  # planning reads no weights, only sizes
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.toml"))
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted((*FOLDER.glob("*.toml"), *FOLDER.glob("regimes/*.toml")))
+REAL_DIGITS = FOLDER / "real-digits.toml"
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_an_example_loads_and_plans(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORDINO_DATA", "/anywhere")
     monkeypatch.setenv("SORDINO_WEIGHTS", str(CONFIGS))
-    assert "method" in sordino("config", "show", file).stdout
+    resolved = tomllib.loads(sordino("config", "show", file).stdout)
     report = json.loads(sordino("plan", file, "--json").stdout)
     if report["noise_multiplier"]:
-        assert sum(norm**2 for norm in report["clip_norms"].values()) == pytest.approx(1.0)
+        squares = sum(norm**2 for norm in report["clip_norms"].values())
+        assert squares == pytest.approx(resolved["privacy"]["clip_norm"] ** 2)
     assert report["unit"] in report["epsilon"]["by_unit"]
 
 
 def test_a_missing_corpus_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("SORDINO_DATA", raising=False)
-    assert "SORDINO_DATA is not set" in sordino("run", EXAMPLES[0], "--out", tmp_path / "run", check=2).stderr
+    assert "SORDINO_DATA is not set" in sordino("run", REAL_DIGITS, "--out", tmp_path / "run", check=2).stderr
     monkeypatch.setenv("SORDINO_DATA", str(tmp_path / "nowhere"))
-    assert "nowhere" in sordino("run", EXAMPLES[0], "--out", tmp_path / "run", check=2).stderr
+    assert "nowhere" in sordino("run", REAL_DIGITS, "--out", tmp_path / "run", check=2).stderr
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.slow
 def test_real_digits_in_small(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORDINO_DATA", str(data_root))
-    file = next(file for file in EXAMPLES if file.stem == "real-digits")
     small = {
         "data.corpus.train_strings": 16,
         "data.corpus.test_strings": 4,
@@ -45,7 +48,7 @@ def test_real_digits_in_small(data_root: Path, tmp_path: Path, monkeypatch: pyte
         "simulation.threads": 1,
     }
     settings = [part for key, value in small.items() for part in ("--set", f"{key}={value}")]
-    result = json.loads(sordino("run", file, *settings, "--out", tmp_path / "run", "--json").stdout)
+    result = json.loads(sordino("run", REAL_DIGITS, *settings, "--out", tmp_path / "run", "--json").stdout)
     assert result["wer"]["test_is"] == "held-out clips of training speakers"
     by_unit = result["epsilon"]["by_unit"]
     assert by_unit["speaker"]["pld"] > by_unit["client"]["pld"] > 20
@@ -58,10 +61,9 @@ def test_private_telemetry_hides_the_error_rate_on_training_speakers(
     data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SORDINO_DATA", str(data_root))
-    file = next(file for file in EXAMPLES if file.stem == "real-digits")
     small = ("data.corpus.train_strings=16", "data.corpus.test_strings=4", "federated.rounds=1", "telemetry=private")
     settings = [part for change in small for part in ("--set", change)]
-    done = sordino("run", file, *settings, "--out", tmp_path / "run", "--json")
+    done = sordino("run", REAL_DIGITS, *settings, "--out", tmp_path / "run", "--json")
     result = json.loads(done.stdout)
     assert result["wer"]["before"] is None
     assert result["wer"]["after"] is None
