@@ -74,12 +74,12 @@ def test_more_canaries_than_delta_bears_are_refused() -> None:
 
 
 def test_enough_guesses_is_the_least_number() -> None:
-    least = enough_guesses(2.0, canaries=1000, delta=1e-7, level=0.01)
+    least = enough_guesses(2.0, canaries=1000, most=1000, delta=1e-7, level=0.01)
     assert least is not None
     for guesses, refuted in ((least, True), (least - 1, False)):
         bound = epsilon_lower_bound(canaries=1000, guesses=guesses, correct=guesses, delta=1e-7, level=0.01)
         assert (bound > 2.0) == refuted
-    assert enough_guesses(9.0, canaries=1000, delta=1e-7, level=0.01) is None
+    assert enough_guesses(9.0, canaries=1000, most=1000, delta=1e-7, level=0.01) is None
 
 
 def test_success_has_the_exact_interval() -> None:

@@ -34,6 +34,7 @@ from sordino.privacy import (
     Tracking,
     Update,
     noise_multiplier_for,
+    read_ledger,
 )
 from sordino.privacy.clipping import Clipped
 from sordino.privacy.noise import Stream
@@ -218,6 +219,17 @@ def test_an_experiment_is_audited_in_a_folder_of_its_own(small: Path, tmp_path: 
     assert result["size"] == {"canaries": 200, "clients": 2, "rounds": 3}
     with pytest.raises(ConfigError, match="is not an empty folder"):
         audit_experiment(load_experiment(small, AUDIT), tmp_path / "audit", size=SMALL)
+
+
+@pytest.mark.slow
+def test_membership_is_asked_of_everybody_and_charged_apart(small: Path, tmp_path: Path) -> None:
+    options = load_experiment(small, [*AUDIT, "data.corpus.voices=7", "privacy.population=7"])
+    result = audit_experiment(options, tmp_path / "audit", size=replace(SMALL, membership=True))
+    asked = result["attacks"]["membership"]
+    assert (asked["tried"], asked["chance"]) == (7, 0.5)
+    terms, charges = read_ledger(tmp_path / "audit" / "membership.jsonl")
+    assert (terms.population, len(charges)) == (7, 3)
+    assert "measured on everybody" in terms.caveats[0]
 
 
 def test_sizes_that_cannot_be_audited_are_refused_before_anything_is_written(small: Path, tmp_path: Path) -> None:

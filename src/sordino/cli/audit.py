@@ -24,6 +24,9 @@ def audit(
     overrides: Annotated[list[str] | None, Overrides] = None,
     canaries: Annotated[int, typer.Option("--canaries", help="Made-up clients, each put in by a coin.")] = 2000,
     clients: Annotated[int, typer.Option("--clients", help="Ordinary clients that train beside them.")] = 4,
+    membership: Annotated[
+        bool, typer.Option("--membership", help="Run once more with everybody in by a coin, and ask the model who was.")
+    ] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Attack an experiment with planted clients and report a lower bound on its epsilon.
@@ -39,7 +42,7 @@ def audit(
     from sordino.records import RunFolder
     from sordino.reporting import write_report
 
-    console, size = stderr(), AuditSize(canaries=canaries, clients=clients)
+    console, size = stderr(), AuditSize(canaries=canaries, clients=clients, membership=membership)
     options = load_experiment(RunFolder.open(target).config if target.is_dir() else target, overrides or [])
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("runs") / f"audit-{target.stem}-{stamp}"

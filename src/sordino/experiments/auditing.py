@@ -11,11 +11,21 @@ from typing import Any, Final
 from sordino._check import at_least
 from sordino.config import to_toml
 from sordino.errors import ConfigError
-from sordino.evaluation.attacks import Canaries, Foresight, all_guesses, foresee, judge, require_countable
+from sordino.evaluation.attacks import (
+    Canaries,
+    Finding,
+    Foresight,
+    Sighting,
+    all_guesses,
+    foresee,
+    judge,
+    require_countable,
+)
 from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.canary_clients import WithCanaries, kinds_of
 from sordino.experiments.canary_run import expectation, run_with_canaries
 from sordino.experiments.measuring import versions
+from sordino.experiments.membership_run import attack_membership
 from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.sharing import Shared
 from sordino.federated import ServerState
@@ -33,6 +43,9 @@ _SIMULATION: Final = (
 )
 
 _ASKS: Final = "Did this canary take part? Asked of every canary, after seeing all that was released."
+_ASKS_PEOPLE: Final = (
+    "Did this person take part? Asked of everybody, after seeing the final model and their recordings."
+)
 _CAVEAT: Final = "canaries, which stood among the clients for an audit; nothing of its model was kept"
 
 
@@ -43,10 +56,12 @@ class AuditSize:
     Attributes:
         canaries: m, each put in by a coin of its own.
         clients: ordinary clients that take part besides; all others stay away.
+        membership: run the experiment a second time, each person in by a coin, and ask the final model who was.
     """
 
     canaries: int = 2000
     clients: int = 4
+    membership: bool = False
 
     def __post_init__(self) -> None:
         at_least("--canaries", self.canaries, 16)
@@ -87,41 +102,26 @@ def audit_experiment(
     plan, terms = _room_for_canaries(parts, size)
     seeds = parts.seeds.at("audit") if options.simulation.seeded else Seeds.from_entropy()
     backend = _planted(parts, plan, size, seeds)
-    foreseen = _foresee(plan, terms, backend, rounds=options.federated.rounds, seeds=seeds.at("rehearsals"))
-    for sentence in _cannot_see(foreseen, size):
+    foreseen, hidden = _foresee(plan, terms, backend, rounds=options.federated.rounds, seeds=seeds.at("rehearsals"))
+    for sentence in hidden:
         note(sentence)
     replace_file(path / "experiment.toml", to_toml(options).encode())
-    with Ledger(RunFolder(path).ledger, terms=terms) as ledger:
-        seen = run_with_canaries(
-            ServerState(0, parts.model.flat.snapshot()),
-            plan,
-            rounds=options.federated.rounds,
-            method=options.federated.method,
-            backend=backend,
-            ledger=ledger,
-            noise=parts.noise,
-            seeds=parts.seeds.at("training"),
-        )
-        statement = make_statement(terms, ledger.events)
+    seen, statement = _run(parts, plan, terms, backend, path)
     found = judge(seen, backend.included, delta=terms.delta, confidence=_CONFIDENCE)
-    claimed = _claimed(statement)
+    attacks = {"canaries": {"asks": _ASKS, **all_guesses(seen, backend.included).to_json()}}
+    if size.membership:
+        success = attack_membership(parts, path / "membership.jsonl", seeds=seeds.at("members"))
+        attacks["membership"] = {"asks": _ASKS_PEOPLE, **success.to_json()}
     result = {
         "audit": str(path),
         "simulation": _SIMULATION,
         "statement": statement.words,
-        "epsilon": {
-            "claimed": claimed,
-            "lower_bound": found.lower_bound,
-            "delta": terms.delta,
-            "confidence": _CONFIDENCE,
-            "unit": "client",
-            "refuted": claimed is not None and found.lower_bound > claimed,
-        },
-        "attacks": {"canaries": {"asks": _ASKS, **all_guesses(seen, backend.included).to_json()}},
+        "epsilon": _epsilon(statement, found),
+        "attacks": attacks,
         "evidence": {key: value for key, value in asdict(found).items() if key != "lower_bound"},
         "power": asdict(foreseen),
-        "cannot_see": _cannot_see(foreseen, size),
-        "size": {**asdict(size), "clients": len(backend.ids), "rounds": seen.observed.shape[1]},
+        "cannot_see": hidden,
+        "size": {"canaries": size.canaries, "clients": len(backend.ids), "rounds": seen.observed.shape[1]},
         "seconds": round(time.monotonic() - started, 1),
         "versions": versions(),
     }
@@ -157,10 +157,42 @@ def _planted(parts: Assembly, plan: Plan, size: AuditSize, seeds: Seeds) -> With
     )
 
 
-def _foresee(plan: Plan, terms: Terms, backend: WithCanaries, *, rounds: int, seeds: Seeds) -> Foresight:
+def _foresee(
+    plan: Plan, terms: Terms, backend: WithCanaries, *, rounds: int, seeds: Seeds
+) -> tuple[Foresight, Sequence[str]]:
+    """What the audit can see, and in words what it cannot."""
     claimed = _claimed(make_statement(terms, [plan.event()] * rounds))
     expected = expectation(plan, backend, rounds=rounds)
-    return foresee(expected, claimed=claimed, delta=terms.delta, confidence=_CONFIDENCE, seeds=seeds)
+    foreseen = foresee(expected, claimed=claimed, delta=terms.delta, confidence=_CONFIDENCE, seeds=seeds)
+    return foreseen, _cannot_see(foreseen, backend.canaries.num, claimed=claimed)
+
+
+def _run(parts: Assembly, plan: Plan, terms: Terms, backend: WithCanaries, path: Path) -> tuple[Sighting, Statement]:
+    """The experiment's rounds, charged to the audit's own ledger."""
+    with Ledger(RunFolder(path).ledger, terms=terms) as ledger:
+        seen = run_with_canaries(
+            ServerState(0, parts.model.flat.snapshot()),
+            plan,
+            rounds=parts.options.federated.rounds,
+            method=parts.options.federated.method,
+            backend=backend,
+            ledger=ledger,
+            noise=parts.noise,
+            seeds=parts.seeds.at("training"),
+        )
+        return seen, make_statement(terms, ledger.events)
+
+
+def _epsilon(statement: Statement, found: Finding) -> dict[str, Any]:
+    claimed = _claimed(statement)
+    return {
+        "claimed": claimed,
+        "lower_bound": found.lower_bound,
+        "delta": statement.terms.delta,
+        "confidence": _CONFIDENCE,
+        "unit": "client",
+        "refuted": claimed is not None and found.lower_bound > claimed,
+    }
 
 
 def _claimed(statement: Statement) -> float | None:
@@ -169,25 +201,28 @@ def _claimed(statement: Statement) -> float | None:
     return min((figures[name] for name in ("pld", "rdp") if figures[name] is not None), default=None)
 
 
-def _cannot_see(foreseen: Foresight, size: AuditSize) -> Sequence[str]:
-    """Which faults an audit of this size cannot see, in words."""
+def _cannot_see(foreseen: Foresight, num: int, *, claimed: float | None) -> Sequence[str]:
+    """Which faults an audit with so many canaries cannot see, in words."""
     sentences = [
-        f"With {size.canaries} canaries the lower bound would be about {foreseen.highest:.2f} if everything leaked: "
-        "r right guesses prove about log(r / 3), less a correction for trying several numbers of guesses."
+        f"With {num} canaries the lower bound would be about {foreseen.highest:.2f} if everything leaked: r right guesses "
+        "prove about log(r / 3), less a correction for trying several numbers of guesses."
     ]
-    if foreseen.fewest_clients is None:
-        sentences.append("That is no more than the claim, so this audit cannot refute it; plant more canaries.")
-    elif foreseen.noise_factor is None:
-        sentences.append("Noise that is too small shows only where it is less than 0.02 of what is claimed, if at all.")
-    else:
+    if claimed is not None and foreseen.fewest_clients is None:
         sentences.append(
-            f"Noise that is too small shows, in four of five rehearsals, from {foreseen.noise_factor:g} of what is claimed "
-            "downwards; so do updates larger than their bound by the inverse factor."
+            f"That is no more than the claim of {claimed:.4g}, which this audit cannot refute; plant more canaries."
         )
-    if foreseen.fewest_clients is not None:
-        sentences.append(f"A fault that touches fewer than {foreseen.fewest_clients} clients cannot be told from luck.")
+    elif foreseen.fewest_clients is not None:
+        factor = foreseen.noise_factor
+        sentences += [
+            "Noise that is too small shows only where less than 0.02 of it is left, if at all."
+            if factor is None
+            else f"Noise that is too small shows, in four of five rehearsals, where at most {factor:g} of it is left; so do "
+            f"updates that are at least {1 / factor:.3g} times too large.",
+            f"A fault that touches fewer than {foreseen.fewest_clients} clients cannot be told from luck.",
+        ]
     sentences.append(
-        "It looks at released sums only: not at files, logs and messages on the way, not at noise shared by two parts of "
-        "one round, and not at faults that only real training brings about."
+        "It looks at released sums only, as a whole and by component: noise that is missing in a single tensor, or shared "
+        "by two parts of one round, can stay hidden, and so do files, logs, messages on the way, and faults that only real "
+        "training brings about."
     )
     return sentences

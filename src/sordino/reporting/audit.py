@@ -18,8 +18,8 @@ _FILE: Final = "audit.json"
 
 _NOTE: Final = (
     "Success is the share of right answers; somebody who sees nothing has the rate of chance. The intervals are exact "
-    "(Clopper and Pearson) for independent answers. That an attack fails here does not show that every attack must: only the "
-    "guarantee says that."
+    "(Clopper and Pearson) for independent answers. That an attack fails here does not show that every attack must: "
+    "only the guarantee says that."
 )
 
 

@@ -2,6 +2,7 @@
 
 from sordino.evaluation.attacks.canaries import Canaries, Filter, Sighting, matched_filter
 from sordino.evaluation.attacks.canary_audit import Finding, Foresight, all_guesses, foresee, judge
+from sordino.evaluation.attacks.membership import loss_drop
 from sordino.evaluation.attacks.one_run import (
     Success,
     enough_guesses,
@@ -22,6 +23,7 @@ __all__ = [
     "epsilon_lower_bound",
     "foresee",
     "judge",
+    "loss_drop",
     "matched_filter",
     "p_value",
     "require_countable",

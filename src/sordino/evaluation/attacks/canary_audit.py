@@ -52,7 +52,7 @@ class Foresight:
 
     Attributes:
         highest: the bound if every canary that is likely to take part at all were guessed rightly.
-        fewest_clients: how many clients a fault must touch for the claim to be refuted; None if all were too few.
+        fewest_clients: how many clients a fault must touch for the claim to be refuted; None if none suffice.
         noise_factor: the largest of the tried factors on the noise that is noticed in at least four of five rehearsals; None
             if not even the smallest is.
     """
@@ -153,22 +153,15 @@ def foresee(
     attempts = list(_attempts(rehearsed, included))
     num, level = len(included), (1 - confidence) / len(attempts)
     seldom = (1 - expected.rate) ** expected.observed.shape[1]
-    reachable = max(size for size in (num >> step for step in range(num)) if size <= max(num / 2 * (1 - seldom), 1))
+    reachable = max(int(num / 2 * (1 - seldom)), 1)
     highest = epsilon_lower_bound(canaries=num, guesses=reachable, correct=reachable, delta=delta, level=level)
-    if claimed is None:
+    enough = claimed and enough_guesses(claimed, canaries=num, most=reachable, delta=delta, level=level)
+    if not claimed or not enough:
         return Foresight(highest=highest, fewest_clients=None, noise_factor=None)
-    return Foresight(
-        highest=highest,
-        fewest_clients=enough_guesses(claimed, canaries=num, delta=delta, level=level),
-        noise_factor=next(
-            (
-                factor
-                for factor in _FACTORS
-                if _noticed(expected, factor, claimed, delta=delta, level=level, seeds=seeds)
-            ),
-            None,
-        ),
+    noticed = (
+        factor for factor in _FACTORS if _noticed(expected, factor, claimed, delta=delta, level=level, seeds=seeds)
     )
+    return Foresight(highest=highest, fewest_clients=enough, noise_factor=next(noticed, None))
 
 
 def _noticed(expected: Sighting, factor: float, claimed: float, *, delta: float, level: float, seeds: Seeds) -> bool:

@@ -83,9 +83,9 @@ def require_countable(canaries: int, *, delta: float) -> None:
         )
 
 
-def enough_guesses(epsilon: float, *, canaries: int, delta: float, level: float) -> int | None:
-    """The least number of guesses, all right, that refutes epsilon; None where all canaries are too few."""
-    low, high = 0, canaries
+def enough_guesses(epsilon: float, *, canaries: int, most: int, delta: float, level: float) -> int | None:
+    """The least number of guesses, all right, that refutes epsilon; None where ``most`` guesses are too few."""
+    low, high = 0, most
     if epsilon_lower_bound(canaries=canaries, guesses=high, correct=high, delta=delta, level=level) <= epsilon:
         return None
     while high - low > 1:
