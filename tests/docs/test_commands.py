@@ -46,7 +46,8 @@ def test_a_command_is_understood(command: Command, workplace: Path) -> None:
         build(SOURCES.get(values["kind"]), parse_overrides(values["settings"] or []))
     if "overrides" in values:
         write_files(command.page, workplace)
-        file = Path(values["file"]) if values["file"] and Path(values["file"]).exists() else None
+        named = values.get("file") or values.get("target")
+        file = Path(named) if named and Path(named).is_file() else None
         varied = [
             f"{key}={value.split(',')[0]}" for key, _, value in (v.partition("=") for v in values.get("vary") or [])
         ]
