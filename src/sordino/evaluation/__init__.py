@@ -4,7 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from sordino.evaluation.alignment import Edit, align
 from sordino.evaluation.groups import Sample, WerReport, score
+from sordino.evaluation.holm import holm
+from sordino.evaluation.mapsswe import MatchedPairs, mapsswe
 from sordino.evaluation.normalise import normalise
+from sordino.evaluation.sign_flip import SignFlip, sign_flip
 from sordino.evaluation.significance import FEW_SPEAKERS, Interval, difference_interval, speaker_interval
 from sordino.evaluation.wer import Errors, character_errors, pooled, word_errors
 
@@ -16,14 +19,19 @@ __all__ = [
     "Edit",
     "Errors",
     "Interval",
+    "MatchedPairs",
     "Sample",
+    "SignFlip",
     "WerReport",
     "align",
     "character_errors",
     "difference_interval",
+    "holm",
+    "mapsswe",
     "normalise",
     "pooled",
     "score",
+    "sign_flip",
     "speaker_interval",
     "transcribe",
     "word_errors",

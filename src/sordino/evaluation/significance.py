@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sordino._check import at_least
 from sordino.errors import DataError
+from sordino.evaluation.pairing import paired_differences
 from sordino.evaluation.wer import Errors
 from sordino.seeds import Seeds
 
@@ -85,21 +86,8 @@ def difference_interval(
         ConfigError: fewer than 1 resample.
         DataError: the two differ in speakers or in a speaker's words, no speaker, or no words at all.
     """
-    if first.keys() != second.keys():
-        odd = sorted(first.keys() ^ second.keys())[0]
-        raise DataError(
-            f"speaker {odd!r} is in one of the two results only: a paired comparison needs the same speakers; score "
-            "both systems on the same utterances."
-        )
-    speakers = sorted(first)
-    for speaker in speakers:
-        if first[speaker].words != second[speaker].words:
-            raise DataError(
-                f"speaker {speaker!r} has {first[speaker].words} reference words in one result and "
-                f"{second[speaker].words} in the other: expected equal; score both systems on the same utterances."
-            )
-    errors = [first[speaker].total - second[speaker].total for speaker in speakers]
-    return _interval(errors, [first[speaker].words for speaker in speakers], seeds, resamples)
+    differences = paired_differences(first, second)
+    return _interval(list(differences.values()), [first[speaker].words for speaker in differences], seeds, resamples)
 
 
 def _interval(errors: list[int], words: list[int], seeds: Seeds, resamples: int) -> Interval:
