@@ -28,6 +28,7 @@ def test_a_comparison_prints_its_table_and_its_json(small: Path, tmp_path: Path)
     again = sordino(*arguments)
     assert "pooled" in again.stdout
     assert f"{100 * rows['pooled']['wer']:.1f}" in again.stdout
+    assert "p cannot be below 0.250 with so few test speakers" in again.stdout
     assert "run 2 of 2" not in again.stderr, "finished runs are not run again"
 
 

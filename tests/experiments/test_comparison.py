@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sordino.errors import ConfigError
-from sordino.evaluation import Sample, WerReport, difference_interval, score
+from sordino.evaluation import Sample, WerReport, difference_interval, score, sign_flip
 from sordino.experiments import load_experiment, run_federated
 from sordino.experiments.comparison import Outcome, Variant, compare, variants
 from sordino.experiments.verdicts import compare_outcomes
@@ -50,6 +50,11 @@ def test_rates_and_differences_are_those_of_the_runs(small: Path, tmp_path: Path
     ]
     wanted = difference_interval(*both, seeds=Seeds(0).at("comparison")).bounds
     assert rows["auto"]["difference_ci95"] == pytest.approx(list(wanted or ()))
+    test = sign_flip(*both)
+    assert rows["auto"]["difference_test"] == {
+        "p": test.p, "p_holm": test.p, "num_tests": 1, "num_speakers": 3, "least_p": 0.25
+    }  # fmt: skip
+    assert rows["none"]["difference_test"] is None
     assert rows["none"]["epsilon"]["pld"] is None
     assert rows["auto"]["epsilon"]["pld"] > 0
 
@@ -175,6 +180,27 @@ def test_only_the_same_clips_are_paired_and_the_weakest_seed_counts(tmp_path: Pa
     assert rows["second"]["wer"] == pytest.approx(2 / 6)
     assert rows["first"]["epsilon"]["pld"] == 4.0
     assert rows["second"]["epsilon"]["pld"] is None
+
+
+def test_tests_are_corrected_for_the_variants_that_have_one(tmp_path: Path) -> None:
+    """Seven speakers: better on all of them, 2/128, or on a single one, 1; a variant that failed is no test."""
+    right = {f"s{i}0": ("one two", "one two") for i in range(7)}
+    wrong = {key: (said, "one one") for key, (said, _) in right.items()}
+    mixed = {**wrong, "s00": ("one two", "one two")}
+    base, best, better, gone = (Variant(name, ()) for name in ("base", "best", "better", "gone"))
+    runs = [
+        Outcome(base, 0, kept(tmp_path / "a", {**wrong, "s00": ("one two", "two")}, epsilon=1.0)),
+        Outcome(best, 0, kept(tmp_path / "b", right, epsilon=1.0)),
+        Outcome(better, 0, kept(tmp_path / "c", mixed | {"s10": ("one two", "one")}, epsilon=1.0)),
+        Outcome(gone, 0, RunFolder(tmp_path / "d"), error="gone"),
+    ]
+    rows = compare_outcomes(runs, reference="base")["allocations"]
+    assert rows["best"]["difference_test"] == {
+        "p": 2 / 128, "p_holm": 4 / 128, "num_tests": 2, "num_speakers": 7, "least_p": 1 / 64
+    }  # fmt: skip
+    assert rows["better"]["difference_test"]["p"] == rows["better"]["difference_test"]["p_holm"] == 1.0
+    assert rows["base"]["difference_test"] is None
+    assert rows["gone"]["difference_test"] is None
 
 
 def test_an_unknown_reference_is_named(small: Path, tmp_path: Path) -> None:

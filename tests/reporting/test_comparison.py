@@ -12,13 +12,13 @@ import pytest
 from reading_back import Page, assert_sound
 
 from sordino.errors import ConfigError, DataError
-from sordino.evaluation import Interval
+from sordino.evaluation import Interval, SignFlip
 from sordino.reporting import read_run, write_report
 from sordino.reporting.comparison import Comparison
 from sordino.reporting.comparison_folder import holds_comparison, read_comparison
 from sordino.reporting.comparison_table import comparison_table
 from sordino.reporting.comparison_view import ComparisonView
-from sordino.reporting.differences import Difference
+from sordino.reporting.differences import Difference, PairedTest
 from sordino.reporting.formatting import rounded_up
 from sordino.reporting.tables import Cell
 
@@ -53,6 +53,10 @@ def test_it_is_read_as_it_was_written(read: Comparison, table: dict[str, Any]) -
         assert variant.rate_after is not None
         assert (variant.rate_after.wer, list(variant.rate_after.ci95 or ())) == (row["wer"], row["ci95"])
         assert variant.difference.points == row["difference"]
+        test = row["difference_test"]
+        assert (variant.difference.test is None) == (test is None) == (variant.label == "flat")
+        if variant.difference.test and test:
+            assert (variant.difference.test.p_holm, variant.difference.test.flips.least_p) == (test["p_holm"], 0.25)
         assert {str(seed): wer for seed, wer in variant.by_seed.items()} == row["by_seed"]
         assert variant.epsilon == row["epsilon"]["pld"]
         assert {run.result.seconds for run in variant.runs.values() if run.result} == set(row["seconds"])
@@ -130,6 +134,38 @@ def test_a_clear_difference_stands_out(bounds: tuple[float, float], clear: bool,
     shown = dataclasses.replace(read.variants[1], difference=Difference(points=0.1, interval=Interval(bounds)))
     cell = cells(dataclasses.replace(read, variants=[read.variants[0], shown]), WEAK)["points to flat"]
     assert (cell.text, cell.strong) == ("+10.0", clear)
+
+
+@pytest.mark.parametrize(
+    ("speakers", "num_tests", "shown", "said"),
+    [
+        (6, 1, ("0.031", ""), ""),
+        (6, 2, ("0.062", "cannot reject"), "no result could have a p below 0.062"),
+        (7, 2, ("0.031", "alone 0.016"), "Holm's correction for 2 variants"),
+    ],
+)
+def test_a_test_that_cannot_reject_says_so(
+    speakers: int, num_tests: int, shown: tuple[str, str], said: str, read: Comparison
+) -> None:
+    flips = SignFlip(2.0 ** (1 - speakers), speakers)
+    test = PairedTest(p_holm=num_tests * flips.p, flips=flips, num_tests=num_tests)
+    variant = dataclasses.replace(
+        read.variants[1], difference=dataclasses.replace(read.variants[1].difference, test=test)
+    )
+    comparison = dataclasses.replace(read, variants=[read.variants[0], variant])
+    cell = cells(comparison, WEAK)["p, corrected"]
+    assert (cell.text, cell.detail) == shown
+    assert said in comparison_table(comparison).note
+    assert ("no sign of equality" in comparison_table(comparison).note) == (shown[1] == "cannot reject")
+
+
+def test_comparisons_made_before_there_were_tests_are_shown(copied_comparison: Path) -> None:
+    path = copied_comparison / "comparison.json"
+    content = json.loads(path.read_text())
+    for row in content["allocations"].values():
+        del row["difference_test"]
+    path.write_text(json.dumps(content))
+    assert "p, corrected" not in cells(read_comparison(copied_comparison), WEAK)
 
 
 def test_seeds_that_cost_differently_are_charged_the_most(read: Comparison, runs: dict[str, Path]) -> None:

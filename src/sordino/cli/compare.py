@@ -92,11 +92,12 @@ def _show(console: Console, result: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
+    from sordino.reporting.formatting import p_value
+
     title = f"Word error rate in % on {result['test_is']}, seeds {', '.join(map(str, result['seeds']))}"
-    table = Table(
-        title=title, box=SIMPLE_HEAD, padding=0, caption=f"difference: to {result['reference']}, same speakers"
-    )
-    for column in ("", "WER", "95 %", "difference", "95 %", "seen", "epsilon"):
+    caption = f"difference: to {result['reference']}, same speakers; p: sign-flip over speakers, Holm"
+    table = Table(title=title, box=SIMPLE_HEAD, padding=0, caption=caption)
+    for column in ("", "WER", "95 %", "difference", "95 %", "p", "seen", "epsilon"):
         table.add_column(column, justify="right" if column else "left", no_wrap=bool(column))
     for name, row in result["allocations"].items():
         epsilon = [value for value in ((row["epsilon"] or {}).get(key) for key in ("pld", "rdp")) if value is not None]
@@ -106,14 +107,24 @@ def _show(console: Console, result: dict[str, Any]) -> None:
             _range(row["ci95"]),
             _number(row["difference"], signed=True),
             _range(row["difference_ci95"], signed=True),
+            p_value(row["difference_test"]["p_holm"]) if row["difference_test"] else "-",
             _number(row["seen"]["wer"] if row["seen"] else None),
             f"{min(epsilon):.3g}" if epsilon else "-",
         )
     console.print(table)
+    least = _least_p(result)
+    if least > 0.05:
+        console.print(f"p cannot be below {p_value(least)} with so few test speakers, so none can reject at 5 %")
     for name, row in result["allocations"].items():
         for run in row["runs"]:
             if run["failed"]:
                 console.print(f"{name}, seed {run['seed']}, failed: {run['failed']}", soft_wrap=True, markup=False)
+
+
+def _least_p(result: dict[str, Any]) -> float:
+    """The least that a corrected p could have been; 0 where nothing was tested."""
+    tests = [row["difference_test"] for row in result["allocations"].values() if row["difference_test"]]
+    return min((min(1.0, test["num_tests"] * test["least_p"]) for test in tests), default=0.0)
 
 
 def _number(rate: float | None, *, signed: bool = False) -> str:

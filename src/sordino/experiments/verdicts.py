@@ -8,7 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sordino.evaluation import Errors, Sample, WerReport, difference_interval, pooled, score, speaker_interval
+from sordino.evaluation import (
+    Errors,
+    Sample,
+    WerReport,
+    difference_interval,
+    holm,
+    pooled,
+    score,
+    sign_flip,
+    speaker_interval,
+)
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 
@@ -33,15 +43,17 @@ def compare_outcomes(outcomes: Sequence[Outcome], *, reference: str) -> dict[str
 
     A variant's rate pools the errors of all its finished seeds; its interval resamples speakers, each with all its seeds,
     and so says how far other speakers might be, not other seeds: for those there are the single rates. The difference to
-    the reference resamples the same speakers for both, over the seeds in which both have measured the same clips. The
+    the reference resamples the same speakers for both, over the seeds in which both have measured the same clips; its test
+    exchanges the two on any subset of those speakers, and is corrected for the number of variants that are tested. The
     epsilon is the largest of its finished seeds: what every one of them guarantees.
     """
     variants = {outcome.variant.name: outcome.variant for outcome in outcomes}
     reports = {(o.variant.name, o.seed): _report(o.folder, "after") for o in outcomes if not o.error}
     base = {seed: report for (name, seed), report in reports.items() if name == reference and report}
+    rows = {name: _row(variant, outcomes, reports, base) for name, variant in variants.items()}
     return {
         "test_is": next((_result(o.folder)["wer"]["test_is"] for o in outcomes if not o.error), None),
-        "allocations": {name: _row(variant, outcomes, reports, base) for name, variant in variants.items()},
+        "allocations": _corrected(rows, reference),
     }
 
 
@@ -85,11 +97,24 @@ def _rate(reports: Sequence[WerReport]) -> dict[str, Any]:
 def _difference(own: Mapping[int, _Heard], base: Mapping[int, _Heard]) -> dict[str, Any]:
     both = [seed for seed in own if seed in base and own[seed].clips == base[seed].clips]
     if not both:
-        return {"difference": None, "difference_ci95": None}
+        return {"difference": None, "difference_ci95": None, "difference_test": None}
     ours, theirs = (_pooled([heard[seed].report for seed in both]) for heard in (own, base))
     bounds = difference_interval(ours, theirs, seeds=_SEEDS).bounds
     difference = pooled(ours.values()).rate - pooled(theirs.values()).rate
-    return {"difference": difference, "difference_ci95": list(bounds) if bounds else None}
+    test = sign_flip(ours, theirs)
+    return {
+        "difference": difference,
+        "difference_ci95": list(bounds) if bounds else None,
+        "difference_test": {"p": test.p, "least_p": test.least_p, "num_speakers": test.num_speakers},
+    }
+
+
+def _corrected(rows: Mapping[str, dict[str, Any]], reference: str) -> Mapping[str, dict[str, Any]]:
+    """The rows, their tests with Holm's correction; the reference is not tested against itself."""
+    tests = {name: row["difference_test"] for name, row in rows.items() if name != reference and row["difference_test"]}
+    corrected = holm({name: test["p"] for name, test in tests.items()})
+    added = {name: {**test, "p_holm": corrected[name], "num_tests": len(tests)} for name, test in tests.items()}
+    return {name: {**row, "difference_test": added.get(name)} for name, row in rows.items()}
 
 
 def _pooled(reports: Sequence[WerReport]) -> Mapping[str, Errors]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from sordino.errors import ConfigError, DataError
-from sordino.evaluation import Interval
+from sordino.evaluation import Interval, SignFlip
 from sordino.reporting.comparison import Comparison, Failure, Variant
-from sordino.reporting.differences import Difference
+from sordino.reporting.differences import Difference, PairedTest
 from sordino.reporting.reading import read_json, read_rate, read_run, reading
 from sordino.reporting.runs import Rate
 
@@ -85,7 +85,16 @@ def _difference(row: Mapping[str, Any]) -> Difference:
         points=row["difference"],
         interval=Interval(None if bounds is None else (float(bounds[0]), float(bounds[1]))),
         why_not="" if row["difference"] is not None else "there is no seed in which both have measured the same clips",
+        test=_test(row.get("difference_test")),
     )
+
+
+def _test(table: Mapping[str, Any] | None) -> PairedTest | None:
+    """None for the reference, and in comparisons made before there were tests."""
+    if table is None:
+        return None
+    flips = SignFlip(p=float(table["p"]), num_speakers=int(table["num_speakers"]))
+    return PairedTest(p_holm=float(table["p_holm"]), flips=flips, num_tests=int(table["num_tests"]))
 
 
 def _texts(values: Sequence[Any]) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 from sordino.privacy.statement import MEANINGFUL
 from sordino.reporting.comparison import Comparison, Variant
-from sordino.reporting.formatting import DASH, number, points, rounded_up
+from sordino.reporting.differences import PairedTest
+from sordino.reporting.formatting import DASH, number, p_value, points, rounded_up
 from sordino.reporting.runs import Rate
 from sordino.reporting.tables import Cell, Column, Table
 
@@ -37,6 +38,7 @@ def _columns(comparison: Comparison) -> Sequence[_Column]:
         *start,
         (Column("WER %"), _after),
         (Column(f"points to {reference}"), lambda variant: _difference(variant, reference)),
+        *([(Column("p, corrected"), _test)] if any(variant.difference.test for variant in variants) else []),
         *([(Column("WER % seen"), _seen)] if any(variant.seen for variant in variants) else []),
         *([(Column("single seeds"), _seeds)] if len(comparison.seeds) > 1 else []),
         *[(Column(f"epsilon for each {unit}"), _epsilon_of(unit)) for unit in _units(comparison)],
@@ -73,6 +75,14 @@ def _difference(variant: Variant, reference: str) -> Cell:
     bounds = difference.interval.bounds
     detail = "" if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
     return Cell(points(difference.points), detail, strong=difference.clear)
+
+
+def _test(variant: Variant) -> Cell:
+    test = variant.difference.test
+    if test is None:
+        return _NOTHING
+    alone = f"alone {p_value(test.flips.p)}" if test.num_tests > 1 else ""
+    return Cell(p_value(test.p_holm), alone if test.can_reject else "cannot reject")
 
 
 def _seen(variant: Variant) -> Cell:
@@ -122,8 +132,24 @@ def _note(comparison: Comparison) -> str:
         f"Points: how many percentage points more than {comparison.reference}, with a paired 95 % interval over the same "
         "speakers; bold where zero lies outside.",
     ]
+    parts += _note_on_tests([test for variant in comparison.variants if (test := variant.difference.test)])
     if any(variant.seen for variant in comparison.variants):
         parts.append("Seen: on held-out clips of training speakers, which is outside the guarantee.")
     if any((variant.epsilon or 0) > MEANINGFUL for variant in comparison.variants):
         parts.append("In name only: an epsilon that protects nobody.")
     return " ".join(parts)
+
+
+def _note_on_tests(tests: Sequence[PairedTest]) -> Sequence[str]:
+    if not tests:
+        return []
+    together = f", with Holm's correction for {tests[0].num_tests} variants" if tests[0].num_tests > 1 else ""
+    parts = [f"p: exact sign-flip test over speakers{together}; it has no part in what is bold."]
+    unable = next((test for test in tests if not test.can_reject), None)
+    if unable is not None:
+        least = p_value(min(1.0, unable.num_tests * unable.flips.least_p))
+        parts.append(
+            f"Cannot reject: with {unable.flips.num_speakers} test speakers no result could have a p below {least}, so a "
+            "large one is no sign of equality."
+        )
+    return parts

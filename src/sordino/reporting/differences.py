@@ -5,10 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sordino.evaluation import Interval, difference_interval
+from sordino.evaluation import Interval, SignFlip, difference_interval
 from sordino.reporting.runs import Run
 
-__all__ = ["Difference", "difference"]
+__all__ = ["Difference", "PairedTest", "difference"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTest:
+    """A sign-flip test over speakers, one of several.
+
+    Attributes:
+        p_holm: its p-value with Holm's correction for ``num_tests``.
+        flips: p-value and speakers of the test itself.
+        num_tests: how many were corrected together.
+    """
+
+    p_holm: float
+    flips: SignFlip
+    num_tests: int
+
+    @property
+    def can_reject(self) -> bool:
+        """Whether so few speakers could have shown a difference at the 5 % level at all."""
+        return self.flips.can_reject(tests=self.num_tests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +39,17 @@ class Difference:
         points: difference of the rates, a fraction; None where they cannot be compared.
         interval: 95 % paired bootstrap over the speakers of ``points``.
         why_not: why they cannot be compared; empty if they can.
+        test: of ``points = 0``; None where none was made.
     """
 
     points: float | None
     interval: Interval
     why_not: str = ""
+    test: PairedTest | None = None
 
     @property
     def clear(self) -> bool:
-        """Whether the runs differ at the 5 % level."""
+        """Whether the interval lies on one side of zero."""
         bounds = self.interval.bounds
         return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
 

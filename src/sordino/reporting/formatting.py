@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["DASH", "at_most", "interval", "number", "percent", "points", "rounded_up"]
+__all__ = ["DASH", "at_most", "interval", "number", "p_value", "percent", "points", "rounded_up"]
 
 DASH = "\N{EN DASH}"
 
@@ -40,3 +40,8 @@ def at_most(fraction: float) -> str:
     """A bound in percent, rounded up so that it stays one: ``99.97 %``; ``almost 100 %`` where no decimal would show."""
     rounded = math.ceil(fraction * 10_000) / 100
     return f"{rounded:.4g}\N{NO-BREAK SPACE}%" if rounded < 100 else "almost 100\N{NO-BREAK SPACE}%"
+
+
+def p_value(p: float) -> str:
+    """A p-value to three decimals: ``0.031``, or ``< 0.001``."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
