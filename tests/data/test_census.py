@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sordino.data import Utterance, census, shared_speakers
+from sordino.data import Utterance, census, shared_prompts, shared_speakers
 
 
 def said(speaker: str, language: str, minutes: float) -> Utterance:
@@ -34,3 +34,16 @@ def test_hours_clients_and_hours_a_client() -> None:
 def test_speakers_of_two_splits() -> None:
     assert shared_speakers(SPLITS) == {("train", "test"): ("a",), ("dev", "test"): ("c",)}
     assert shared_speakers({"train": SPLITS["train"]}) == {}
+
+
+def test_texts_of_two_splits() -> None:
+    def saying(*texts: str) -> list[Utterance]:
+        return [Utterance(audio=Path("x"), text=text, speaker="a", duration_s=1.0) for text in texts]
+
+    found = shared_prompts(
+        {"train": saying("Yes  please", "no", "no"), "dev": [], "test": saying("yes please", "maybe")}
+    )
+    assert list(found) == [("train", "test")]
+    assert found["train", "test"].texts == ("yes please",)
+    assert found["train", "test"].rates == {"train": 1 / 3, "test": 0.5}
+    assert shared_prompts({"train": saying("no"), "test": saying("yes")}) == {}

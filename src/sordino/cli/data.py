@@ -93,6 +93,7 @@ def prepare(
     console = stdout()
     _say(console, summary(prepared))
     _show_clients(console, census(splits))
+    _show_shared_prompts(console, splits)
     if division is not None:
         _say(console, f"{len(division.train)} to train on, {len(division.test)} to test on: {division.test_is}.")
     else:
@@ -119,7 +120,7 @@ def _divided(
 
 
 def _report(prepared: Prepared, division: Division | None, splits: Splits, *, quick: bool) -> dict[str, Any]:
-    from sordino.data import census, shared_speakers
+    from sordino.data import census, shared_prompts, shared_speakers
 
     return {
         "utterances": len(prepared.utterances),
@@ -127,6 +128,10 @@ def _report(prepared: Prepared, division: Division | None, splits: Splits, *, qu
         "speakers": dict(prepared.speakers),
         "clients": [_client_row(row) for row in census(splits)],
         "shared_speakers": [{"splits": pair, "speakers": names} for pair, names in shared_speakers(splits).items()],
+        "shared_prompts": [
+            {"splits": pair, "texts": len(shared.texts), "rates": dict(shared.rates)}
+            for pair, shared in shared_prompts(splits).items()
+        ],
         "test_is": division.test_is if division else None,
         "listened": not quick,
         "clipped": prepared.clipped if not quick else None,
@@ -169,6 +174,16 @@ def _show_shared(console: Console, splits: Splits) -> None:
     for (one, other), names in shared.items():
         are = "1 speaker is" if len(names) == 1 else f"{len(names)} speakers are"
         _say(console, f"{are} both in {one} and in {other}: {_some(names)}")
+
+
+def _show_shared_prompts(console: Console, splits: Splits) -> None:
+    """Which texts are said in several splits, so that nobody takes a test on them for one on new sentences."""
+    from sordino.data import shared_prompts
+
+    for (one, other), shared in shared_prompts(splits).items():
+        are = "1 text is" if len(shared.texts) == 1 else f"{len(shared.texts)} texts are"
+        rates = " and ".join(f"{100 * rate:.0f} % of {split}" for split, rate in shared.rates.items())
+        _say(console, f"{are} said both in {one} and in {other}, in {rates}: {_some(shared.texts)}")
 
 
 def summary(prepared: Prepared) -> str:

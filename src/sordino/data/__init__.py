@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from sordino.data.audio import SAMPLE_RATE_HZ, audio_duration, read_audio, write_audio
-from sordino.data.census import CensusRow, census, shared_speakers
+from sordino.data.census import CensusRow, SharedPrompts, census, shared_prompts, shared_speakers
 from sordino.data.checking import DURATION_EDGES_S, ManifestReport, check_manifest
 from sordino.data.corpus import CORPORA, Corpus, Splits, readable
 from sordino.data.digits import DIGITS, digit_string
@@ -50,6 +50,7 @@ __all__ = [
     "Partition",
     "Prepared",
     "Problem",
+    "SharedPrompts",
     "Source",
     "Splits",
     "Utterance",
@@ -71,6 +72,7 @@ __all__ = [
     "readable",
     "recordings_in",
     "require_unwritten",
+    "shared_prompts",
     "shared_speakers",
     "split_at_pauses",
     "splits_of",

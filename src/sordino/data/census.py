@@ -1,4 +1,4 @@
-"""Who speaks in a corpus: hours and speakers by split and language, and who speaks in several splits."""
+"""Who speaks in a corpus: hours and speakers by split and language, and which speakers and prompts splits share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 
 from sordino.data.utterance import Utterance
 
-__all__ = ["CensusRow", "census", "shared_speakers"]
+__all__ = ["CensusRow", "SharedPrompts", "census", "shared_prompts", "shared_speakers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,3 +63,28 @@ def shared_speakers(splits: Mapping[str, Iterable[Utterance]]) -> Mapping[tuple[
     speakers = {split: {utterance.speaker for utterance in utterances} for split, utterances in splits.items()}
     pairs = {(one, other): tuple(sorted(speakers[one] & speakers[other])) for one, other in combinations(speakers, 2)}
     return {pair: shared for pair, shared in pairs.items() if shared}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedPrompts:
+    """Texts that are said in two splits.
+
+    Attributes:
+        texts: each once, sorted; upper and lower case and spaces make no difference.
+        rates: fraction of each split's utterances that say one of them, by its name.
+    """
+
+    texts: tuple[str, ...]
+    rates: Mapping[str, float]
+
+
+def shared_prompts(splits: Mapping[str, Iterable[Utterance]]) -> Mapping[tuple[str, str], SharedPrompts]:
+    """What two splits both say, for each pair that shares any: a test on those texts may test what was learnt by heart."""
+    said = {split: [" ".join(u.text.casefold().split()) for u in utterances] for split, utterances in splits.items()}
+    found = {}
+    for one, other in combinations(said, 2):
+        texts = set(said[one]) & set(said[other])
+        if texts:
+            rates = {split: sum(text in texts for text in said[split]) / len(said[split]) for split in (one, other)}
+            found[one, other] = SharedPrompts(texts=tuple(sorted(texts)), rates=rates)
+    return found
