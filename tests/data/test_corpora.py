@@ -27,10 +27,11 @@ from sordino.data import (
     read_audio,
     read_manifest,
     readable,
+    rendered,
     synthesise,
     write_audio,
 )
-from sordino.data.corpora import synthetic_voices
+from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.data.corpora.fsdd import FreeSpokenDigits
 from sordino.data.corpora.manifest import Manifest
 from sordino.data.corpora.synthetic_voices import SyntheticVoices
@@ -73,11 +74,11 @@ def manifest(tmp_path: Path) -> Path:
     return tmp_path / "m.jsonl"
 
 
-@pytest.fixture(params=["synthetic-voices", "fsdd", "fsdd joined", "manifest"])
+@pytest.fixture(params=["synthetic-voices", "atypical-voices", "fsdd", "fsdd joined", "manifest"])
 def corpus(request: pytest.FixtureRequest, cache: Path) -> Corpus:
-    if request.param == "synthetic-voices":
+    if request.param in ("synthetic-voices", "atypical-voices"):
         pytest.importorskip("espeakng_loader", reason="the extra 'synthetic' is not installed")
-        return SMALL
+        return SMALL if request.param == "synthetic-voices" else AtypicalVoices(2, utterances_per_speaker=3)
     if request.param == "manifest":
         return Manifest(request.getfixturevalue("manifest"))
     digits = (1, 3) if "joined" in request.param else (1, 1)
@@ -90,7 +91,7 @@ def ids(splits: Splits) -> list[list[tuple[str, str, str, float]]]:
 
 
 def test_registry() -> None:
-    assert {"fsdd", "manifest", "synthetic-voices"} <= set(CORPORA.names())
+    assert {"atypical-voices", "fsdd", "manifest", "synthetic-voices"} <= set(CORPORA.names())
 
 
 def test_every_corpus_keeps_its_contract(corpus: Corpus) -> None:
@@ -166,7 +167,7 @@ def test_each_option_gives_a_corpus_of_its_own(cache: Path, monkeypatch: pytest.
             (folder / job.file).touch()
         return [1.0] * len(jobs)
 
-    monkeypatch.setattr(synthetic_voices, "render", touch)
+    monkeypatch.setattr(rendered, "render", touch)
     changes: list[dict[str, object]] = [
         {"voices": 5},
         {"utterances_per_voice": 4},

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from sordino.data.atypical import Impairment, speak_atypically
 from sordino.data.audio import write_audio
 from sordino.data.synthetic import Voice, synthesise
 from sordino.errors import DataError
@@ -34,6 +35,8 @@ class Job:
     Attributes:
         file: where to, relative to the folder.
         seeds: where its noise comes from.
+        window_s: the speech is made to fit into it, but not that of an impaired voice, which takes its time.
+        impairment: of the voice, if there is one.
     """
 
     file: str
@@ -41,6 +44,7 @@ class Job:
     text: str
     seeds: Seeds
     window_s: float
+    impairment: Impairment | None = None
 
 
 def render(jobs: Sequence[Job], folder: Path, *, workers: int | None = None) -> list[float]:
@@ -75,7 +79,11 @@ def _work(folder: Path) -> None:
     for line in sys.stdin:
         job = json.loads(line)
         seeds = Seeds(job["seeds"]["root"], tuple(job["seeds"]["path"]))
-        audio = synthesise(Voice(**job["voice"]), job["text"], seeds=seeds, window_s=job["window_s"])
+        voice, text = Voice(**job["voice"]), job["text"]
+        if job["impairment"] is None:
+            audio = synthesise(voice, text, seeds=seeds, window_s=job["window_s"])
+        else:
+            audio = speak_atypically(voice, Impairment(**job["impairment"]), text, seeds=seeds)
         # Flushed, so that a worker whose parent was killed ends at its next utterance.
         sys.stdout.write(f"{write_audio(folder / job['file'], audio)!r}\n")
         sys.stdout.flush()

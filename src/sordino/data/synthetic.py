@@ -32,6 +32,7 @@ __all__ = [
     "held_out_voices",
     "pretraining_voices",
     "synthesise",
+    "with_noise",
 ]
 
 LANGUAGES: Final = ("en", "de", "fr", "es")
@@ -88,9 +89,14 @@ def synthesise(voice: Voice, text: str, *, seeds: Seeds, window_s: float = 2.0) 
             raise DataError(f"text {text!r} takes longer than {window_s} s to say; choose a shorter one.")
         rate = min(_FASTEST, math.ceil(rate * max(1.05, len(audio) / limit)))
         audio = _render(voice, text, rate)
-    if voice.noise_std > 0:
+    return with_noise(audio, voice.noise_std, seeds=seeds)
+
+
+def with_noise(audio: npt.NDArray[np.float32], noise_std: float, *, seeds: Seeds) -> npt.NDArray[np.float32]:
+    """The audio with white noise, drawn at ``seeds.at("noise")``, within [-1, 1]."""
+    if noise_std > 0:
         noise = seeds.at("noise").generator().standard_normal(len(audio), dtype=np.float32)
-        audio = audio + np.float32(voice.noise_std) * noise
+        audio = audio + np.float32(noise_std) * noise
     return np.clip(audio, -1, 1)
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from sordino._check import at_least, one_of, positive
 from sordino.config import option
 from sordino.data import espeak
-from sordino.data.cache import cached_folder
 from sordino.data.corpus import CORPORA, Corpus, Splits
 from sordino.data.digits import DIGITS, digit_string
-from sordino.data.manifest import read_manifest, write_manifest
-from sordino.data.rendering import Job, render
+from sordino.data.rendered import rendered, spoken
+from sordino.data.rendering import Job
 from sordino.data.synthetic import LANGUAGES, Voice, federated_voices, held_out_voices
 from sordino.data.utterance import Utterance
 from sordino.errors import ConfigError
@@ -23,7 +21,6 @@ from sordino.seeds import Seeds
 
 __all__ = ["SyntheticVoices"]
 
-_SPLITS: Final = ("train", "test", "seen")
 _RENDERING: Final = 1
 """Raise when the same options come to mean other samples."""
 
@@ -59,28 +56,18 @@ class SyntheticVoices(Corpus):
     def load(self, window_s: float) -> Splits:
         positive("model.window_s", window_s)
         key = dataclasses.asdict(self) | {"window_s": window_s, "espeak": espeak.version(), "rendering": _RENDERING}
-        folder = cached_folder(self.name, key, lambda partial: self._render(partial, window_s))
-        splits: dict[str, list[Utterance]] = {name: [] for name in _SPLITS}
-        for utterance in read_manifest(folder / "manifest.jsonl"):
-            splits[utterance.attributes["split"]].append(utterance)
-        train, test, seen = (tuple(splits[name]) for name in _SPLITS)
+        splits = rendered(self.name, key, lambda: self._plan(window_s))
+        train, test, seen = (splits.get(name, ()) for name in ("train", "test", "seen"))
         return Splits(train=train, test=test, seen=seen, test_is="held-out voices")
 
-    def _render(self, folder: Path, window_s: float) -> None:
-        jobs, utterances = [], []
+    def _plan(self, window_s: float) -> Iterator[tuple[Job, Utterance]]:
         for split, speaker, voice, count in self._speakers():
             for index in range(count):
                 seeds = Seeds(self.seed).at("synthetic-voices", split, speaker, index)
                 low, high = self.digits
                 text = digit_string(voice.language, seeds.at("text").generator(), low=low, high=high)
-                file = f"{speaker}/{split}-{index:03d}.flac"
-                jobs.append(Job(file, voice, text, seeds, window_s))
-                utterances.append(_utterance(folder / file, text, speaker, voice, split))
-        lengths = render(jobs, folder)
-        write_manifest(
-            folder / "manifest.jsonl",
-            (dataclasses.replace(u, duration_s=length) for u, length in zip(utterances, lengths, strict=True)),
-        )
+                job = Job(f"{speaker}/{split}-{index:03d}.flac", voice, text, seeds, window_s)
+                yield job, spoken(job, speaker, {"timbre": voice.timbre, "split": split})
 
     def _speakers(self) -> Iterator[tuple[str, str, Voice, int]]:
         """Split, name, voice and number of utterances."""
@@ -90,14 +77,3 @@ class SyntheticVoices(Corpus):
             yield "seen", f"voice-{index:04d}", voice, self.seen_utterances_per_voice
         for index, voice in enumerate(held_out_voices(self.held_out_voices, seeds, languages=self.languages)):
             yield "test", f"held-out-{index:04d}", voice, self.utterances_per_held_out_voice
-
-
-def _utterance(audio: Path, text: str, speaker: str, voice: Voice, split: str) -> Utterance:
-    return Utterance(
-        audio=audio,
-        text=text,
-        speaker=speaker,
-        duration_s=0.0,
-        language=voice.language,
-        attributes={"timbre": voice.timbre, "split": split},
-    )
