@@ -18,7 +18,7 @@ from sordino.seeds import Seeds
 WINDOW_S = 1.0
 SEEN, UNSEEN = 30, 6  # clips of each of six speakers
 # A connector from scratch has weights of about 0.01, so that steps of 1e-3 tear it apart before it has learned anything.
-OPTIONS = LocalOptions(epochs=3, lr=3e-4, batch_size=8)
+OPTIONS = LocalOptions(epochs=4, lr=3e-4, batch_size=8)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_unseen_clips_gain_from_what_was_said_in_others(
 ) -> None:
     """The control learns the same texts from the same clips, each with the transcript of another.
 
-    Measured when this was written: 0.80 nats a token against the control's 1.33, better on 33 of 36 clips.
+    Measured when this was written: 0.59 nats a token against the control's 1.35, better on 32 of 36 clips.
     """
     seen, unseen = clips
     assert not {clip.key for clip in unseen} & {clip.key for clip in seen}
