@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -188,6 +189,22 @@ def test_the_rounded_norm_never_exceeds_the_bound_even_slightly() -> None:
             values = torch.randn(LAYOUT.size, generator=generator)
             clipped = clipper.clip(values / values.norm() * scale).values
             assert norm_of(clipped, clipper.bounds.blocks[0]) <= 1.0
+
+
+@pytest.mark.parametrize("rule", ["clip", "normalise"])
+@pytest.mark.parametrize("bound", [1e-45, 1e-39, 2.0**-101, 2.0**-100, 1e-20, 1e30])
+@pytest.mark.parametrize("largest", [1e-45, 1e-30, 1.0, FP32_MAX])
+def test_no_bound_is_too_small_or_too_large_for_rounding(rule: Rule, bound: float, largest: float) -> None:
+    first, second = Group("first", ("encoder",), ((0, 50),)), Group("second", ("decoder",), ((50, 60),))
+    clipper = Clipper(ClipBounds((first, second), (bound, 2 * bound)), 60, "digest", rule)
+    values = torch.rand(60, generator=torch.Generator().manual_seed(5)) * largest
+    for other in (1e-45, 1e-10, FP32_MAX):
+        values[50:] = other
+        clipped = clipper.clip(values).values
+        squares = [sum(Fraction(value) ** 2 for value in clipped[a:b].tolist()) for a, b in ((0, 50), (50, 60))]
+        assert sum(squares) <= 5 * Fraction(bound) ** 2 * (1 + Fraction(2) ** -40)
+        if rule == "clip":
+            assert squares[0] <= Fraction(bound) ** 2 * (1 + Fraction(2) ** -40)
 
 
 def test_a_block_of_several_slices_is_one_vector() -> None:

@@ -20,6 +20,8 @@ __all__ = ["Clipped", "Clipper", "Rule"]
 # float32 rounds the factor and each product by up to 2**-24: this keeps the rounded norm at or under its bound.
 _ROUNDING_MARGIN = 1 - 2.0**-22
 _TINY = 2.0**-126
+# Products of float32 under 2**-126 are rounded by up to 2**-150, which for a smaller bound than this is not little.
+_LEAST_BOUND = 2.0**-100
 # Elements converted to float64 at once: they stay in the processor's cache, and no BLAS wakes its threads for so few.
 _PIECE = 8192
 
@@ -57,7 +59,7 @@ class Clipper:
     | joint norm at most C | blocks above C_b scaled to C_b | unchanged |
     | joint norm above C | blocks above C_b scaled to C_b | every block scaled to C_b, smaller ones grow |
     | zero, or a block of zeros | zero | zero |
-    | block with C_b = 0 | zero | zero, whatever the joint norm |
+    | block with C_b < 2**-100 | zero | zero, whatever the joint norm |
     | NaN or infinite anywhere | all zero, reported as not finite | likewise |
     | infinite C | unchanged unless not finite | likewise |
 
@@ -104,7 +106,8 @@ class Clipper:
 
     def joint_norm(self, norms: Sequence[float]) -> float:
         """Norm of the whole update, without the blocks that are zeroed anyway, from its blocks' norms."""
-        return math.hypot(*(norm for norm, bound in zip(norms, self.bounds.norms, strict=True) if bound > 0))
+        pairs = zip(norms, self.bounds.norms, strict=True)
+        return math.hypot(*(norm for norm, bound in pairs if bound >= _LEAST_BOUND))
 
     def factors(self, norms: Sequence[float]) -> Sequence[float]:
         """What each block of an update with these norms is multiplied by."""
@@ -112,7 +115,7 @@ class Clipper:
         whole = self.rule == "normalise" and self.joint_norm(norms) <= self.bounds.total
 
         def factor(norm: float, bound: float) -> float:
-            if bound == 0:
+            if bound < _LEAST_BOUND:
                 return 0.0
             kept = whole if self.rule == "normalise" else norm <= bound
             return 1.0 if kept or norm == 0 else bound / norm * _ROUNDING_MARGIN
@@ -133,14 +136,8 @@ def block_norm(values: torch.Tensor, block: Group) -> float:
 
 
 def _scale(source: npt.NDArray[np.float32], block: Group, factor: float, *, into: npt.NDArray[np.float32]) -> None:
-    """Writes ``factor`` times a block, in float32: the factor is rounded once, and each product once."""
-    # A factor outside float32's normal range would be rounded too coarsely, or be infinite, so it is applied in two steps.
-    steps = [factor]
-    if 0 < factor < _TINY:
-        steps = [2.0**-100, factor * 2.0**100]
-    elif factor > 1 / _TINY:
-        steps = [2.0**100, factor * 2.0**-100]
+    """Writes ``factor`` times a block: the factor is rounded to float32 once, and each product once."""
+    # Outside float32's normal range the factor would be rounded too coarsely, or be infinite: then float64 multiplies.
+    step = np.float32(factor) if _TINY <= factor <= 1 / _TINY else np.float64(factor)
     for start, stop in block.slices:
-        np.multiply(source[start:stop], np.float32(steps[0]), out=into[start:stop])
-        for step in steps[1:]:
-            np.multiply(into[start:stop], np.float32(step), out=into[start:stop])
+        np.multiply(source[start:stop], step, out=into[start:stop], casting="same_kind")
