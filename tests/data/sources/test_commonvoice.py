@@ -124,6 +124,17 @@ def test_corrupt_members(corpus: Path) -> None:
     assert [item.kind for item in prepared.left_out].count("speaker") == 1
 
 
+def test_rows_that_end_early(corpus: Path) -> None:
+    write(corpus / "de" / "train.tsv", HEADING + "aaa\naaa\t\tid\tx\naaa\tcommon_voice_de_0.mp3\n")
+    prepared = prepared_by(CommonVoice(), corpus)
+    assert [(item.kind, item.reason) for item in prepared.left_out] == [
+        ("row", "names no recording in a row of 'aaa'"),
+        ("row", "names no recording in a row of 'aaa'"),
+        ("transcript", "has an empty transcript"),
+    ]
+    assert len(prepared.utterances) == 2
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

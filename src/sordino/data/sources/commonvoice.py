@@ -69,6 +69,9 @@ class CommonVoice(Source):
             if isinstance(row, LeftOut):
                 yield row
                 continue
+            if not row.get("path"):
+                yield LeftOut(table.path, "row", f"names no recording in a row of {row.get('client_id', '')!r}")
+                continue
             audio = clips / row["path"]
             if not audio.suffix:  # the first releases
                 audio = audio.with_suffix(".mp3")
