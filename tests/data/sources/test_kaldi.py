@@ -60,6 +60,16 @@ def test_segments_are_pieces_of_recordings(tmp_path: Path) -> None:
     ]
 
 
+def test_recordings_without_a_segment_are_told(tmp_path: Path) -> None:
+    place = data_folder(tmp_path, ["a-1", "a-2"])
+    write(place / "segments", "a-1 a-1 0 0.25\n")
+    left_out = prepared_by(Kaldi(), place).left_out
+    assert [(item.kind, item.reason) for item in left_out] == [
+        ("missing", "has a-2, for which there is no recording"),
+        ("unlisted", "has a-2, of which segments names no piece"),
+    ]
+
+
 def test_a_command_is_refused_and_never_run(tmp_path: Path) -> None:
     place = data_folder(tmp_path, ["a-1", "a-2", "a-3"])
     trace = tmp_path / "trace"

@@ -84,6 +84,8 @@ class Kaldi(Source):
             )
         for name in texts.keys() - pieces.keys():
             yield LeftOut(place / "text", "missing", f"has {name}, for which there is no recording")
+        for name in sounds.keys() - {recording for piece in pieces.values() for recording in piece.split()[:1]}:
+            yield LeftOut(place / "wav.scp", "unlisted", f"has {name}, of which segments names no piece")
 
     def _audio(
         self, place: Path, name: str, piece: str, sounds: Mapping[str, str]
