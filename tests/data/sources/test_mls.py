@@ -81,8 +81,18 @@ def test_limited_supervision_is_of_train_alone(corpus: Path, limited: str, train
 
 
 def test_a_subset_that_is_not_there(corpus: Path) -> None:
-    with pytest.raises(DataError, match=r"no train/limited_supervision/5hr .* choose 9hr"):
+    with pytest.raises(DataError, match=r"train has no limited_supervision/5hr .* choose 9hr"):
         found(MultilingualLibriSpeech(limited="5hr"), corpus)
+
+
+def test_a_language_without_the_subset_is_neither_left_whole_nor_lost(corpus: Path) -> None:
+    split(corpus / "mls_dutch" / "train", ["30_8_000000"])
+    with pytest.raises(DataError, match=r"mls_dutch/train has no limited_supervision/9hr .* choose 9hr"):
+        found(MultilingualLibriSpeech(limited="9hr"), corpus)
+    write(corpus / "mls_dutch" / "train" / "limited_supervision" / "1hr" / "0" / "handles.txt", "30_8_000000\n")
+    with pytest.raises(DataError, match=r"mls_dutch/train has no limited_supervision/9hr"):
+        found(MultilingualLibriSpeech(limited="9hr"), corpus)
+    assert len(found(MultilingualLibriSpeech(limited="1hr/0"), corpus)[0]) == 6
 
 
 def test_corrupt_members(tmp_path: Path) -> None:

@@ -62,11 +62,10 @@ class MultilingualLibriSpeech(Source):
                 "train, dev and test inside."
             )
         handles = {split: self._handles(split) for split in splits}
+        for split, names in handles.items():
+            self._check_limited(split, names)
         if self.limited and not any(handles.values()):
-            raise DataError(
-                f"{folder} has no train/{_LIMITED}/{self.limited} with a handles.txt; choose 9hr, 1hr, 1hr/0 to 1hr/5 or "
-                "10hr, or leave limited out."
-            )
+            raise DataError(f"{folder} has no train with {_LIMITED}; leave limited out.")
         for split in splits:
             yield from self._split(split, handles[split])
 
@@ -76,6 +75,14 @@ class MultilingualLibriSpeech(Source):
             return None
         below = split / _LIMITED / ("" if self.limited == "10hr" else self.limited)
         return {name: None for file in sorted(below.rglob("handles.txt")) for _, name, _ in keyed_lines(file)}
+
+    def _check_limited(self, split: Path, names: Mapping[str, None] | None) -> None:
+        """Raises DataError where a small training set is asked for, and one language would be left whole, or empty."""
+        if self.limited and not names and (names is not None or split.resolve().name == "train"):
+            raise DataError(
+                f"{split} has no {_LIMITED}/{self.limited} with a handles.txt; choose 9hr, 1hr, 1hr/0 to 1hr/5 or 10hr, or "
+                "leave limited out."
+            )
 
     def _split(self, split: Path, wanted: Mapping[str, None] | None) -> Iterator[Utterance | LeftOut]:
         recordings = {file.stem: file for file in recordings_in(split / "audio")}
