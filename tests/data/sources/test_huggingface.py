@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gc
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -145,6 +146,18 @@ def test_corrupt_members(tmp_path: Path) -> None:
         "0000004.wav": "silent",
         "0000005.flac": "duplicate",
     }
+
+
+def test_nothing_is_written_outside_the_cache_whatever_a_data_set_says(both: Any, tmp_path: Path, cache: Path) -> None:
+    both["train"].save_to_disk(tmp_path / "saved")
+    state = tmp_path / "saved" / "state.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"_fingerprint": str(tmp_path / "outside")}))
+    assert all(u.audio.is_relative_to(cache) for u in prepared_by(HuggingFace(), tmp_path / "saved").utterances)
+    both.save_to_disk(tmp_path / "two")
+    (tmp_path / "two" / "dataset_dict.json").write_text('{"splits": ["../two/train"]}')
+    with pytest.raises(DataError, match=r"calls a split '\.\./two/train': expected a plain name"):
+        prepared_by(HuggingFace(), tmp_path / "two")
+    assert not (tmp_path / "outside").exists()
 
 
 def test_no_recording_of_another_data_set_is_overwritten(both: Any, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ files and read like any others.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import sys
 from collections.abc import Iterator, Mapping
@@ -70,6 +71,9 @@ class HuggingFace(Source):
         except Exception as error:  # its loaders raise whatever their readers do
             raise DataError(_why(name, error)) from None
         splits: Mapping[str, Any] = loaded if isinstance(loaded, Mapping) else {str(loaded.split or ""): loaded}
+        odd = next((split for split in splits if Path(split).name != split or split == ".."), None)
+        if odd:
+            raise DataError(f"data set {name!r} calls a split {odd!r}: expected a plain name; save it again under one.")
         if self.split and self.split not in splits:
             known = ", ".join(filter(None, splits))
             remedy = f"choose among {known}" if known else "it has none, so leave split out"
@@ -104,7 +108,9 @@ class HuggingFace(Source):
     def _rows(self, split: str, data: Any, columns: Mapping[str, str]) -> Iterator[Utterance | LeftOut]:
         import datasets
 
-        place = (self.audio or cache_root() / "huggingface" / data._fingerprint) / (split or "all")
+        # A saved data set may call its fingerprint anything, a path too.
+        name = hashlib.sha256(str(data._fingerprint).encode()).hexdigest()[:16]
+        place = (self.audio or cache_root() / "huggingface" / name) / (split or "all")
         classes = {name: kind for name, kind in data.features.items() if isinstance(kind, datasets.ClassLabel)}
         for index, row in enumerate(data.cast_column(columns["audio"], datasets.Audio(decode=False))):
             texts = {name: _text(row[name], classes.get(name)) for name in row if name != columns["audio"]}
