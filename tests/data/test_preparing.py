@@ -93,6 +93,16 @@ class TestFolder:
         kinds = [item.kind if isinstance(item, LeftOut) else item.speaker for item in Folder().read(tmp_path)]
         assert kinds == ["missing", "missing", "a", "missing", "unlisted"]
 
+    @pytest.mark.parametrize(
+        ("offset", "duration"), [("nan", "1"), ("-1", "1"), ("inf", "1"), ("0", "0"), ("0", "nan"), ("x", "1")]
+    )
+    def test_a_piece_that_cannot_be(self, tmp_path: Path, offset: str, duration: str) -> None:
+        record(tmp_path / "1.wav")
+        (tmp_path / "metadata.csv").write_text(f"path,text,speaker,offset,duration\n1.wav,one,s,{offset},{duration}\n")
+        [item] = Folder().read(tmp_path)
+        assert isinstance(item, LeftOut)
+        assert item.kind == "piece"
+
     def test_pieces_of_recordings_keep_their_place(self, tmp_path: Path) -> None:
         record(tmp_path / "long.wav", seconds=2)
         lines = [{"audio_filepath": "long.wav", "text": t, "speaker": "s", "offset": o, "duration": 1.0} for t, o in
@@ -287,6 +297,19 @@ class TestPrepare:
                 except DataError as error:
                     outcomes.append(str(error))
             assert outcomes[0] == outcomes[1]
+
+    @pytest.mark.parametrize("column", ["text", "speaker", "language", "accent"])
+    def test_half_a_character_that_no_manifest_can_hold(self, tmp_path: Path, column: str) -> None:
+        lines = []
+        for name in ("1.wav", "2.wav"):
+            record(tmp_path / "in" / name)
+            lines.append({"path": name, "text": "one", "speaker": "s"})
+        lines[1][column] = "half \ud83d"
+        (tmp_path / "in" / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        prepared = prepare(Folder().read(tmp_path / "in"))
+        assert [item.kind for item in prepared.left_out] == ["characters"]
+        write_prepared(prepared, tmp_path / "out")
+        assert len(read_manifest(tmp_path / "out" / "manifest.jsonl")) == 1
 
     def test_a_name_that_no_manifest_can_hold(self, tmp_path: Path) -> None:
         good = said(record(tmp_path / "s" / "good.wav"), "good")

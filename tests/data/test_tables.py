@@ -48,6 +48,7 @@ def test_rows_that_are_too_long_or_too_short(tmp_path: Path) -> None:
         ("m.tsv", "path\ttext\n".encode("utf-16"), "is not UTF-8"),
         ("m.jsonl", "\n\n", "has no row"),
         ("m.jsonl", '{"a": 1}\n[1]\n', "line 2 is no JSON object"),
+        ("m.jsonl", f'{{"a": 1}}\n{{"a": 1{"0" * 5000}}}\n', "line 2 is not JSON"),
         ("m.tsv", f"path\ttext\na\t{'x' * 200_000}\n", r"line 2 is damaged \(field larger"),
     ],
 )

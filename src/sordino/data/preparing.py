@@ -62,6 +62,7 @@ def prepare(
     | no transcript, or an empty one | left out: ``transcript`` |
     | nobody is named as its speaker | left out: ``speaker`` |
     | a name that is not UTF-8, which no manifest can hold | left out: ``name`` |
+    | a transcript, speaker or attribute with half a character, as JSON can escape | left out: ``characters`` |
     | not there | left out: ``missing`` |
     | empty, damaged, NaN or infinite samples | left out: ``unreadable`` |
     | longer than ``longest_s`` | left out: ``long`` |
@@ -141,6 +142,11 @@ def _lacking(utterance: Utterance) -> LeftOut | None:
         str(utterance.audio).encode()
     except UnicodeEncodeError:
         return LeftOut(utterance.audio, "name", "has a name that is not UTF-8; rename it")
+    try:
+        "".join((utterance.text, utterance.speaker, utterance.language, *utterance.attributes.values())).encode()
+        "".join(utterance.attributes).encode()
+    except UnicodeEncodeError:
+        return LeftOut(utterance.audio, "characters", "is described in halves of characters, which are no text")
     if not utterance.audio.is_file():
         return LeftOut(utterance.audio, "missing", "does not exist, or is no file")
     return None

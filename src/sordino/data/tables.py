@@ -151,7 +151,7 @@ def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:
             continue
         try:
             record: Any = json.loads(line)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # also a number of too many digits
             raise DataError(f"{path}, line {number} is not JSON ({error}); correct that line.") from None
         if not isinstance(record, dict):
             raise DataError(f"{path}, line {number} is no JSON object; write {{...}}.")

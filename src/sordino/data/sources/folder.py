@@ -87,7 +87,7 @@ class Folder(Source):
             try:
                 offset_s, duration_s = _piece(row)
             except ValueError:
-                yield LeftOut(audio, "piece", f"has an offset or duration in {table.path.name} that is no number")
+                yield LeftOut(audio, "piece", f"has an offset or duration in {table.path.name} that cannot be")
                 continue
             yield Utterance(
                 audio=audio,
@@ -144,8 +144,13 @@ class _Places:
 
 
 def _piece(row: Mapping[str, str]) -> tuple[float, float]:
-    """Offset and duration in seconds where a row names a piece of a recording, as manifests do."""
-    return (float(row["offset"]), float(row["duration"])) if "offset" in row and "duration" in row else (0.0, TO_END)
+    """Offset and duration in seconds where a row names a piece of a recording, as manifests do; or ValueError."""
+    if "offset" not in row or "duration" not in row:
+        return 0.0, TO_END
+    offset_s, duration_s = float(row["offset"]), float(row["duration"])
+    if not (0 <= offset_s < TO_END and duration_s > 0):
+        raise ValueError(row)
+    return offset_s, duration_s
 
 
 def _sidecar(audio: Path) -> Path | None:
