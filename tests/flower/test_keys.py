@@ -73,6 +73,14 @@ def test_a_name_that_is_no_file_name_is_refused_before_anything_is_written(node:
     assert not (tmp_path / "keys").exists()
 
 
+def test_a_node_named_twice_or_a_term_past_all_calendars_leaves_nothing_behind(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="each name once"):
+        make_keys(tmp_path / "keys", nodes=["a", "a"])
+    with pytest.raises(ConfigError, match=r"--days = 99999999: expected at most"):
+        make_keys(tmp_path / "keys", days=99_999_999)
+    assert not (tmp_path / "keys").exists()
+
+
 def test_keys_are_never_overwritten(tmp_path: Path) -> None:
     make_keys(tmp_path / "keys")
     before = (tmp_path / "keys" / "ca.key").read_bytes()

@@ -24,6 +24,7 @@ __all__ = ["make_keys"]
 
 _Key: TypeAlias = ec.EllipticCurvePrivateKey
 
+_MOST_DAYS: Final = 36_500
 _LOOPBACK: Final = ("localhost", "127.0.0.1")
 """The ServerApp reaches its SuperLink under these."""
 
@@ -56,11 +57,15 @@ def make_keys(
         ConfigError: there is something in the folder, or a name that is no file name.
     """
     at_least("--days", days, 1)
+    if days > _MOST_DAYS:
+        raise ConfigError(f"--days = {days}: expected at most {_MOST_DAYS}, a hundred years; lower --days.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConfigError(f"{folder} exists and is not an empty folder; keys are never overwritten, choose another.")
     for name in nodes:
         if Path(name).name != name or name in ("ca", "server", ""):
             raise ConfigError(f"--node {name!r}: expected a plain name, other than ca and server; choose another.")
+    if len(set(nodes)) < len(nodes):
+        raise ConfigError(f"--node {', '.join(nodes)}: expected each name once; leave out the second.")
     authority, server = _new_key(), _new_key()
     until = datetime.now(UTC) + timedelta(days=days)
     issuer = _name("sordino federation")
