@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -53,6 +54,13 @@ def test_what_is_left_out_is_said_and_written(tmp_path: Path) -> None:
     assert "1 clipped:" in checked.stdout
     again = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out", check=2)
     assert "already; name another folder" in again.stderr
+
+
+def test_a_name_that_no_terminal_can_show_is_shown_escaped(tmp_path: Path) -> None:
+    tone(tmp_path / "in" / "Ann" / "1.wav", 1)
+    tone(tmp_path / "in" / "Ann" / os.fsdecode(b"caf\xe9.wav"), 2)
+    done = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out")
+    assert r"caf\udce9.wav has a name that is not UTF-8" in done.stdout
 
 
 def test_only_the_first_problems_of_each_kind_are_shown(tmp_path: Path) -> None:

@@ -76,6 +76,7 @@ def test_byte_order_mark_blank_lines_and_carriage_returns(folder: Path) -> None:
         ({**GOOD, "audio_filepath": "."}, r"does not exist"),
         ('{"audio_filepath": ', r"is not JSON .* write one JSON object a line"),
         ("[" * 100_000, r"is not JSON"),
+        ("1" * 5_000, r"is not JSON"),
         ("[1, 2]", r"is list, not a JSON object"),
         ("plain text", r"is not JSON"),
     ],

@@ -316,9 +316,11 @@ class TestPrepare:
         strange = tmp_path / "s" / os.fsdecode(b"caf\xe9.wav")
         said(good.rename(strange), "strange")
         said(record(good), "good")
-        prepared = prepare(Folder().read(tmp_path))
-        assert [item.kind for item in prepared.left_out] == ["name"]
+        prepared = prepare([*Folder().read(tmp_path), LeftOut(tmp_path / "half \ud83d.wav", "missing", "is not there")])
+        assert [item.kind for item in prepared.left_out] == ["name", "missing"]
         write_prepared(prepared, tmp_path / "out")
+        told = [json.loads(line)["audio"] for line in (tmp_path / "out" / "left_out.jsonl").read_text().splitlines()]
+        assert told == [str(strange), str(tmp_path / "half \ud83d.wav")]
         assert len(read_manifest(tmp_path / "out" / "manifest.jsonl")) == 1
 
     @pytest.mark.parametrize("split", ["../../etc/x", "a/b", "left_out", "", ".."])

@@ -279,4 +279,5 @@ def _some(names: Iterable[str]) -> str:
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False)
+    shown = text.encode("utf-8", "backslashreplace").decode()  # a file's name may not be UTF-8
+    console.print(shown, soft_wrap=True, markup=False)

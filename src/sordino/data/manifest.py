@@ -147,7 +147,7 @@ def _is_file(path: Path) -> bool:
 def _record(line: str) -> dict[str, Any]:
     try:
         record = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits
         raise _BadLine("json", f"is not JSON ({error}); write one JSON object a line.") from None
     if not isinstance(record, dict):
         raise _BadLine(

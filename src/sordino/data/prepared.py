@@ -77,7 +77,7 @@ def write_prepared(prepared: Prepared, folder: Path, *, division: Division | Non
     if prepared.left_out:
         lines = ({"audio": str(item.audio), "kind": item.kind, "reason": item.reason} for item in prepared.left_out)
         content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        replace_file(folder / f"{_LEFT_OUT}.jsonl", content.encode("utf-8", "surrogateescape"))
+        replace_file(folder / f"{_LEFT_OUT}.jsonl", content.encode("utf-8", "backslashreplace"))  # JSON's escapes
         files[f"{_LEFT_OUT}.jsonl"] = len(prepared.left_out)
     for name, utterances in splits.items():
         write_manifest(folder / f"{name}.jsonl", utterances)
