@@ -58,7 +58,9 @@ def test_what_is_left_out_is_said_and_written(tmp_path: Path) -> None:
 
 def test_a_name_that_no_terminal_can_show_is_shown_escaped(tmp_path: Path) -> None:
     tone(tmp_path / "in" / "Ann" / "1.wav", 1)
-    tone(tmp_path / "in" / "Ann" / os.fsdecode(b"caf\xe9.wav"), 2)
+    tone(tmp_path / "in" / "Ann" / "2.wav", 2)
+    for ending in (".wav", ".txt"):
+        (tmp_path / "in" / "Ann" / f"2{ending}").rename(tmp_path / "in" / "Ann" / (os.fsdecode(b"caf\xe9") + ending))
     done = sordino("data", "prepare", "folder", tmp_path / "in", tmp_path / "out")
     assert r"caf\udce9.wav has a name that is not UTF-8" in done.stdout
 
