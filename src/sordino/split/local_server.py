@@ -1,0 +1,190 @@
+"""The large model in this process: a `StateServer` around transformers' own classes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import torch
+from torch import nn
+
+from sordino.errors import ConfigError, DataError
+from sordino.models.checkpoints import read_config, reading, require_complete
+from sordino.split.hidden_states import ModelCard, public_projection
+
+__all__ = ["LocalStates", "require_batch"]
+
+_WHAT: Final = "split.model"
+_DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_NO_LIMIT: Final = 1 << 20
+"""Tokens of a sequence where the model's config names no limit: T5's relative positions have none."""
+
+
+class LocalStates:
+    """The blocks of a Llama- or Qwen-type decoder, or of a T5-type encoder, frozen.
+
+    Args:
+        stack: the module that takes ``inputs_embeds`` and ``attention_mask``; evaluation mode, no gradients.
+        blocks: its blocks, in order.
+        card: what is told of it.
+
+    States are read at the outputs of the blocks themselves, before any final norm, so that H_i means the same for every i.
+    """
+
+    def __init__(self, stack: nn.Module, blocks: Sequence[nn.Module], *, card: ModelCard) -> None:
+        self._stack, self._card = stack, card
+        # One dictionary a call: hooks are shared by all threads that ask at the same time.
+        self._kept: ContextVar[dict[int, torch.Tensor] | None] = ContextVar("kept", default=None)
+        for layer, block in enumerate(blocks, start=1):
+            block.register_forward_hook(self._keep(layer))
+        self._projection = lru_cache(maxsize=None)(
+            lambda layer, reduction: public_projection(card, layer, reduction=reduction).to(self.device)
+        )
+
+    @classmethod
+    def load(
+        cls,
+        source: str,
+        *,
+        dtype: Literal["float32", "bfloat16"] = "float32",
+        device: str = "cpu",
+        projection_seed: int = 0,
+    ) -> LocalStates:
+        """Loads a model.
+
+        Args:
+            source: folder or hub id of a causal language model of Llama's type, or of a T5.
+            dtype: number format to compute in.
+            device: where to compute.
+            projection_seed: public seed of the projections.
+
+        Raises:
+            ConfigError: no such model, another type of model, or weights missing.
+        """
+        config = read_config(_WHAT, source)
+        family: Literal["decoder", "encoder"] = "encoder" if _is_t5(config) else "decoder"
+        stack, blocks = (_t5_encoder if family == "encoder" else _decoder)(source, _DTYPES[dtype])
+        card = ModelCard(
+            model=Path(source).name if Path(source).is_dir() else source,
+            family=family,
+            width=int(stack.get_input_embeddings().embedding_dim),
+            num_blocks=len(blocks),
+            dtype=dtype,
+            vocabulary=int(stack.get_input_embeddings().num_embeddings),
+            max_tokens=int(getattr(config, "max_position_embeddings", None) or _NO_LIMIT),
+            projection_seed=projection_seed,
+            digest=_digest(stack),
+        )
+        return cls(stack.eval().requires_grad_(requires_grad=False).to(device), blocks, card=card)
+
+    @property
+    def device(self) -> torch.device:
+        return next(self._stack.parameters()).device
+
+    def describe(self) -> ModelCard:
+        """The model's card."""
+        return self._card
+
+    @torch.no_grad()
+    def states(
+        self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
+    ) -> torch.Tensor:
+        """See `StateServer.states`."""
+        return self.differentiable_states(noised, mask, layers=layers, reduction=reduction)
+
+    def differentiable_states(
+        self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
+    ) -> torch.Tensor:
+        """The same with a graph back to ``noised``, for the layer filter; only the model's owner can do this."""
+        require_batch(self._card, noised, mask)
+        self._card.require_layers(layers, reduction=reduction)
+        with self._keeping() as kept:
+            parameter = next(self._stack.parameters())
+            self._stack(
+                inputs_embeds=noised.to(parameter), attention_mask=mask.to(parameter.device).long(), use_cache=False
+            )
+        chosen = [kept[layer].float() for layer in layers]
+        if reduction is not None:
+            chosen = [
+                states @ self._projection(layer, reduction).T for layer, states in zip(layers, chosen, strict=True)
+            ]
+        states = torch.stack(chosen, dim=1).to(noised.device)  # [batch, layers, tokens, d or d/r]
+        return states.masked_fill(~mask[:, None, :, None], 0.0)
+
+    def _keep(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
+        def hook(_: nn.Module, __: Any, output: Any) -> None:
+            kept = self._kept.get()
+            if kept is not None:
+                kept[layer] = output[0] if isinstance(output, tuple) else output  # a T5 block gives its biases besides
+
+        return hook
+
+    @contextmanager
+    def _keeping(self) -> Iterator[dict[int, torch.Tensor]]:
+        kept: dict[int, torch.Tensor] = {}
+        token = self._kept.set(kept)
+        try:
+            yield kept
+        finally:
+            self._kept.reset(token)
+
+
+def require_batch(card: ModelCard, noised: torch.Tensor, mask: torch.Tensor) -> None:
+    """Raises DataError unless these are embeddings and a mask that a model of this card can take."""
+    if noised.ndim != 3 or noised.shape[2] != card.width or mask.shape != noised.shape[:2] or not noised.numel():
+        raise DataError(
+            f"embeddings of shape {tuple(noised.shape)} with a mask of shape {tuple(mask.shape)}: expected "
+            f"[batch, tokens, {card.width}] and [batch, tokens]; send embeddings of {card.model}."
+        )
+    if mask.dtype != torch.bool or not bool(mask[:, 0].all()):
+        raise DataError("the mask must be boolean and true at every sequence's first token; pad on the right.")
+    if noised.shape[1] > card.max_tokens:
+        raise DataError(
+            f"{noised.shape[1]} tokens: expected at most the {card.max_tokens} of {card.model}; cut the sequence."
+        )
+    if not bool(torch.isfinite(noised).all()):
+        raise DataError("embeddings that are not finite; lower the noise, or look for a fault in the client.")
+
+
+def _is_t5(config: Any) -> bool:
+    return "t5" in config.model_type
+
+
+def _decoder(source: str, dtype: torch.dtype) -> tuple[Any, Sequence[nn.Module]]:
+    from transformers import AutoModel
+
+    model, info = reading(
+        _WHAT, source, lambda: AutoModel.from_pretrained(source, dtype=dtype, output_loading_info=True)
+    )
+    require_complete(_WHAT, source, info["missing_keys"])
+    blocks = getattr(model, "layers", None)
+    if not isinstance(blocks, nn.ModuleList):
+        raise ConfigError(
+            f"{_WHAT} = {source!r} is a {model.config.model_type!r} model; expected a decoder of Llama's or Qwen's type, or "
+            "a T5."
+        )
+    return model, list(blocks)
+
+
+def _t5_encoder(source: str, dtype: torch.dtype) -> tuple[Any, Sequence[nn.Module]]:
+    from transformers import AutoModelForTextEncoding
+
+    model, info = reading(
+        _WHAT, source, lambda: AutoModelForTextEncoding.from_pretrained(source, dtype=dtype, output_loading_info=True)
+    )
+    require_complete(_WHAT, source, info["missing_keys"])
+    return model, list(model.encoder.block)
+
+
+def _digest(module: nn.Module) -> str:
+    """SHA-256 of names, shapes and values of all weights."""
+    total = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        total.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+        total.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+    return total.hexdigest()
