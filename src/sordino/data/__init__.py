@@ -1,6 +1,6 @@
 """Speech: manifests, recordings, features, who the clients are, and the corpora.
 
-Everything here works without torch, except `FeatureStore`, which is imported when first used.
+Everything here works without torch, except `FeatureStore` and `ModalityFeatures`, which are imported when first used.
 """
 
 from importlib import import_module
@@ -26,6 +26,7 @@ from sordino.data.utterance import Utterance
 
 if TYPE_CHECKING:
     from sordino.data.batches import FeatureStore
+    from sordino.data.modalities import ModalityFeatures
 
 __all__ = [
     "CORPORA",
@@ -47,6 +48,7 @@ __all__ = [
     "LeftOut",
     "LogMel",
     "ManifestReport",
+    "ModalityFeatures",
     "Partition",
     "Prepared",
     "Problem",
@@ -86,4 +88,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "FeatureStore":
         return import_module("sordino.data.batches").FeatureStore
+    if name == "ModalityFeatures":
+        return import_module("sordino.data.modalities").ModalityFeatures
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
