@@ -14,7 +14,9 @@ import pytest
 from sordino.errors import BudgetExhausted, PrivacyError
 from sordino.privacy import (
     FixedSizeGaussian,
+    GaussianRelease,
     Ledger,
+    MetricRelease,
     NoiseSource,
     PlainRelease,
     PoissonGaussian,
@@ -221,6 +223,8 @@ def test_a_ledger_begun_by_another_between_looking_and_locking_is_continued(
     [
         EVENT,
         FixedSizeGaussian(noise_multiplier=0.1 + 0.2, size=8, population=100),
+        GaussianRelease(noise_multiplier=0.7, neighbours="one or another", what="a mean"),
+        MetricRelease(eta=3.0, metric="l1", what="an embedding"),
         PlainRelease(what='the "mean"\nof updates'),
     ],
 )

@@ -13,7 +13,9 @@ import pytest
 from sordino.errors import PrivacyError
 from sordino.privacy import (
     FixedSizeGaussian,
+    GaussianRelease,
     Ledger,
+    MetricRelease,
     PlainRelease,
     PoissonGaussian,
     Statement,
@@ -145,3 +147,42 @@ def test_an_infinite_epsilon_is_null_in_json() -> None:
     table = json.loads(json.dumps(make_statement(TERMS, [PlainRelease(what="x")]).to_json(), allow_nan=False))
     assert table["epsilon"]["pld"] is None
     assert "without noise" in table["epsilon"]["pld_reason"]
+
+
+def test_one_gaussian_without_sampling_says_what_it_compares() -> None:
+    terms = replace(TERMS, unit="sequence")
+    event = GaussianRelease(noise_multiplier=1.5, neighbours="one sequence replaced by any other", what="embeddings")
+    result = make_statement(terms, [event, event])
+    # two Gaussians of multiplier z are one of z / sqrt(2), whose exact epsilon dp_accounting gives
+    alone = epsilon([PoissonGaussian(noise_multiplier=1.5 / math.sqrt(2), rate=1.0)], delta=1e-5).value
+    assert alone is not None
+    assert claimed(result) == pytest.approx(alone, abs=0.02)
+    assert "for each sequence: with one sequence replaced by any other, no outcome of the 2 releases" in result.words
+
+
+def test_what_compares_other_runs_does_not_compose() -> None:
+    events = [MILD, GaussianRelease(noise_multiplier=1.5, neighbours="a modality collected or never")]
+    assert make_statement(TERMS, events).words.startswith("No privacy guarantee")
+    together = make_statement(TERMS, [MILD, GaussianRelease(noise_multiplier=1.5)])
+    assert claimed(together) > claimed(make_statement(TERMS, [MILD]))
+
+
+def test_a_unit_with_several_noised_things_is_charged_for_all_of_them() -> None:
+    terms = replace(TERMS, unit="speaker", clients_per_speaker=3)
+    result = make_statement(terms, [GaussianRelease(noise_multiplier=6.0)])
+    alone = epsilon([PoissonGaussian(noise_multiplier=2.0, rate=1.0)], delta=1e-5).value
+    assert alone is not None
+    assert claimed(result) == pytest.approx(alone, abs=0.02)
+    assert result.epsilon["rdp"] == pytest.approx(alone, rel=0.1)
+
+
+def test_metric_privacy_is_never_called_differential_privacy() -> None:
+    event = MetricRelease(eta=100.0, metric="l2", what="a token's embedding")
+    result = make_statement(replace(TERMS, unit="token"), [event, event])
+    assert result.epsilon["pld"] is None
+    assert result.epsilon["rdp"] is None
+    assert result.words.startswith("Metric privacy, which is not differential privacy and has no epsilon")
+    assert "e^(100 D) times likelier" in result.words
+    assert "2 times" in result.words
+    mixed = make_statement(TERMS, [event, PlainRelease(what="labels")])
+    assert mixed.words.startswith("No privacy guarantee")

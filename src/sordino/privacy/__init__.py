@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from sordino.privacy.allocations import ALLOCATIONS, Allocation, AllocationState, ClipBounds, ReleasedNorms
 from sordino.privacy.cohort import COHORTS, CohortSampler, FixedSize, Poisson
-from sordino.privacy.events import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
+from sordino.privacy.events import (
+    Event,
+    FixedSizeGaussian,
+    GaussianRelease,
+    MetricRelease,
+    PlainRelease,
+    PoissonGaussian,
+)
 from sordino.privacy.noise import NoiseSource
 from sordino.privacy.options import PrivacyOptions
 from sordino.privacy.tracking import Tracking
@@ -51,10 +58,12 @@ __all__ = [
     "Event",
     "FixedSize",
     "FixedSizeGaussian",
+    "GaussianRelease",
     "Learned",
     "Ledger",
     "Measured",
     "Mechanism",
+    "MetricRelease",
     "NoiseSource",
     "NonPrivate",
     "Parcel",

@@ -19,7 +19,7 @@ import numpy as np
 
 from sordino._check import at_least, fraction
 from sordino.errors import ConfigError
-from sordino.privacy.events import Event, FixedSizeGaussian, GaussianEvent, PlainRelease, PoissonGaussian
+from sordino.privacy.events import Event, FixedSizeGaussian, GaussianEvent, MetricRelease, PlainRelease, PoissonGaussian
 
 __all__ = ["Accountant", "Epsilon", "advantage", "epsilon", "guaranteed", "rough"]
 
@@ -64,6 +64,7 @@ def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", m
     | none | 0 |
     | a plain release, or noise multiplier 0 | infinity |
     | Poisson and fixed-size ones mixed | None: their adjacencies differ |
+    | a metric release | None: its bound grows with the distance of what is compared |
 
     Raises:
         ConfigError: delta outside (0, 1), multiplicity below 1, or an unknown accountant.
@@ -77,6 +78,8 @@ def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", m
         return Epsilon(0.0)
     if any(isinstance(event, PlainRelease) or getattr(event, "noise_multiplier", 1) == 0 for event in counts):
         return Epsilon(math.inf)
+    if any(isinstance(event, MetricRelease) for event in counts):
+        return Epsilon(None, "metric privacy bounds inputs by their distance, and no distance is the largest")
     if len({event.adjacency for event in counts}) > 1:
         return Epsilon(None, "events with different adjacencies cannot be composed")
     figure = _pld if accountant == "pld" else _rdp
@@ -180,7 +183,10 @@ def _loss(event: GaussianEvent, multiplicity: int, interval: float) -> Any:
         )
     rate = event.rate if isinstance(event, PoissonGaussian) else 1.0
     return pld.from_gaussian_mechanism(
-        event.noise_multiplier, sampling_prob=rate, value_discretization_interval=interval, use_connect_dots=True
+        _worst_multiplier(event, multiplicity),
+        sampling_prob=rate,
+        value_discretization_interval=interval,
+        use_connect_dots=True,
     )
 
 
@@ -236,7 +242,7 @@ def _dp_event(event: GaussianEvent, multiplicity: int, *, amplified: bool) -> An
             if sampled
             else gaussian
         )
-    gaussian = dp_accounting.GaussianDpEvent(event.noise_multiplier)
+    gaussian = dp_accounting.GaussianDpEvent(_worst_multiplier(event, multiplicity))
     if isinstance(event, PoissonGaussian) and event.rate < 1 and amplified:
         return dp_accounting.PoissonSampledDpEvent(event.rate, gaussian)
     return gaussian

@@ -23,10 +23,11 @@ from sordino._faults import fault_point
 from sordino.errors import BudgetExhausted, ConfigError, PrivacyError
 from sordino.privacy.accounting import guaranteed
 from sordino.privacy.events import Event
+from sordino.privacy.joint import joint
 
 __all__ = ["Charge", "Ledger", "Receipt", "Terms", "read_ledger"]
 
-Unit = Literal["speaker", "client"]
+Unit = Literal["speaker", "client", "person", "sequence", "token"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +69,12 @@ class Charge:
 class Receipt:
     """Proof that one event is in the ledger. Good for one release of that event, with the randomness that it states."""
 
-    __slots__ = ("_event", "_seeded", "_spent")
+    __slots__ = ("_event", "_ledger", "_seeded", "_spent")
 
     def __init__(self, event: Event, *, ledger: Ledger) -> None:
         if not isinstance(ledger, Ledger):
             raise PrivacyError("a receipt was made without a ledger; get one from ledger.charge(event).")
-        self._event, self._seeded, self._spent = event, ledger.terms.seeded, False
+        self._event, self._ledger, self._seeded, self._spent = event, ledger, ledger.terms.seeded, False
 
     def spend(self, event: Event, *, seeded: bool) -> None:
         """Uses the receipt up; raises PrivacyError if it was used before or paid for something else.
@@ -96,6 +97,18 @@ class Receipt:
                 f"the receipt is for {self._event}, the release is {event}; charge the plan's own event."
             )
         self._spent = True
+
+    def divide(self, events: Sequence[Event]) -> tuple[Receipt, ...]:
+        """One receipt for each phase of a round that was charged as one event; uses this one up.
+
+        Args:
+            events: what the phases cost by themselves.
+
+        Raises:
+            PrivacyError: together they are another event than this receipt's, or it was used before.
+        """
+        self.spend(joint(events), seeded=self._seeded)
+        return tuple(Receipt(event, ledger=self._ledger) for event in events)
 
 
 class Ledger:

@@ -7,16 +7,25 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sordino.privacy.accounting import epsilon
-from sordino.privacy.events import Event
+from sordino.privacy.events import Event, GaussianRelease, MetricRelease
 from sordino.privacy.ledger import Terms, read_ledger
 
 __all__ = ["CHANNEL_CAVEAT", "Statement", "make_statement", "statement_of_run"]
 
 MEANINGFUL = 20.0
 """Above this epsilon nothing is called private."""
+
+_WHOSE: Final = {
+    "speaker": "one speaker's recordings",
+    "client": "one client's recordings",
+    "person": "one person's data",
+    "sequence": "one sequence",
+    "token": "one token",
+}
+_CHANGES: Final = {"add-or-remove-one": "added or left out", "replace-one": "replaced by another's"}
 
 CHANNEL_CAVEAT = (
     "z_eff is the noise multiplier against somebody who sees one component alone, if everything else this person sent were "
@@ -125,17 +134,20 @@ def _figures(events: Sequence[Event], delta: float, multiplicity: int) -> dict[s
 
 def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str | None]) -> str:
     proven = [value for value in (figures["pld"], figures["rdp"]) if isinstance(value, float)]
+    metric = [event for event in events if isinstance(event, MetricRelease)]
+    if metric and len(metric) == len(events):
+        return _join(_metric_words(metric), terms)
     if not proven:
         reasons = dict.fromkeys(str(figures[f"{name}_reason"]) for name in ("pld", "rdp"))
         return _join(f"No privacy guarantee: {'; '.join(reasons)}.", terms)
     value = math.ceil(min(proven) * 100) / 100  # rounded up: a claim must not be below what was proven
-    whose = "one speaker's recordings" if terms.unit == "speaker" else "one client's recordings"
-    change = {event.adjacency for event in events} or {"add-or-remove-one"}
-    how = "replaced by another's" if change == {"replace-one"} else "added or left out"
+    change = next((event.adjacency for event in events), "add-or-remove-one")
+    neighbours = f"{_WHOSE[terms.unit]} {_CHANGES[change]}" if change in _CHANGES else change
+    what = "releases" if any(isinstance(event, GaussianRelease) for event in events) else "rounds"
     odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{math.ceil(value)}"
     bound = (
-        f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {whose} {how}, no outcome of the "
-        f"{len(events)} rounds becomes more than {odds} times likelier, except with probability {terms.delta:g}."
+        f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {neighbours}, no outcome of the "
+        f"{len(events)} {what} becomes more than {odds} times likelier, except with probability {terms.delta:g}."
     )
     if value > MEANINGFUL:
         return _join(
@@ -143,6 +155,18 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
             terms,
         )
     return _join(bound, terms)
+
+
+def _metric_words(events: Sequence[MetricRelease]) -> str:
+    bounds = "; ".join(
+        f"{event.what}: at {event.metric} distance D, at most e^({event.eta:g} D) times likelier for one input than for the "
+        f"other, {times} {'time' if times == 1 else 'times'}"
+        for event, times in Counter(events).items()
+    )
+    return (
+        f"Metric privacy, which is not differential privacy and has no epsilon: what is near is hidden, what is far is not. "
+        f"{bounds}. Exponents of releases about the same thing add up."
+    )
 
 
 def _join(first: str, terms: Terms) -> str:
