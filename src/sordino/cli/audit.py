@@ -37,13 +37,13 @@ def audit(
     """
     from datetime import datetime
 
-    from sordino.experiments import load_experiment
+    from sordino.experiments import load_federated
     from sordino.experiments.auditing import AuditSize, audit_experiment
     from sordino.records import RunFolder
     from sordino.reporting import write_report
 
     console, size = stderr(), AuditSize(canaries=canaries, clients=clients, membership=membership)
-    options = load_experiment(RunFolder.open(target).config if target.is_dir() else target, overrides or [])
+    options = load_federated(RunFolder.open(target).config if target.is_dir() else target, overrides or [])
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("runs") / f"audit-{target.stem}-{stamp}"
     result = audit_experiment(

@@ -11,7 +11,9 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Json", "Overrides", "percent", "print_json", "stderr", "stdout"]
+    from sordino.reporting.tables import Table
+
+__all__ = ["Json", "Overrides", "percent", "print_json", "show_table", "stderr", "stdout"]
 
 Json = typer.Option("--json", help="Print the result as JSON to stdout.")
 Overrides = typer.Option(
@@ -41,3 +43,17 @@ def print_json(table: Mapping[str, Any]) -> None:
 def percent(fraction: float | None) -> str:
     """A rate for people: ``12.3 %``, or a dash."""
     return "-" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def show_table(console: Console, table: Table) -> None:
+    """A report's table on the terminal."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    shown = RichTable(box=SIMPLE_HEAD, caption=Text(table.note), caption_justify="left")
+    for column in table.columns:
+        shown.add_column(Text(column.title), justify="right" if column.numeric else "left")
+    for row in table.rows:
+        shown.add_row(*(Text(f"{cell.text} ({cell.detail})" if cell.detail else cell.text) for cell in row))
+    console.print(shown)

@@ -11,7 +11,7 @@ from sordino.cli.console import Json, Overrides, print_json, stderr, stdout
 from sordino.cli.run import experiment_and_folder, show_summary
 
 if TYPE_CHECKING:
-    from sordino.experiments import FederatedExperiment
+    pass
 
 __all__ = ["app"]
 
@@ -60,8 +60,9 @@ def run(
     from sordino.errors import ConfigError
 
     console = stderr()
-    options, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
+    experiment, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
     from sordino.experiments.launching import Deployment, Simulation, run_on_flower
+    from sordino.experiments.loading import federated
 
     where: Simulation | Deployment
     patience = {} if timeout_s is None else {"timeout_s": timeout_s}
@@ -80,7 +81,7 @@ def run(
         console.print(text, soft_wrap=True, markup=False)
 
     try:
-        result = run_on_flower(options, folder, where=where, resume=resume, note=note)
+        result = run_on_flower(federated(experiment), folder, where=where, resume=resume, note=note)
     except KeyboardInterrupt:
         note(f"interrupted; continue with the same command, --resume and --out {folder}")
         raise typer.Exit(130) from None
@@ -89,7 +90,7 @@ def run(
         return
     if as_json:
         print_json(result)
-    show_summary(console, result)
+    show_summary(console, folder, result)
     note(f"look at {folder / 'report.html'}")
 
 
@@ -113,11 +114,11 @@ def write(
     Example: sordino flower app federation my.toml
     """
     from sordino.config import to_toml
-    from sordino.experiments import load_experiment
+    from sordino.experiments import load_federated
     from sordino.flower import FlowerSettings
     from sordino.flower.app_folder import write_app
 
-    options: FederatedExperiment = load_experiment(file, overrides or [])
+    options = load_federated(file, overrides or [])
     settings = FlowerSettings(
         experiment=to_toml(options),
         out=str(out.absolute()),

@@ -34,10 +34,10 @@ def plan(
 
     Example: sordino plan my.toml --set privacy.allocation.alpha=0.1 --measure voices
     """
-    from sordino.experiments import load_experiment
+    from sordino.experiments import load_federated
     from sordino.experiments.planning import plan_report
 
-    options = load_experiment(file, overrides or [], keep_unset=True)
+    options = load_federated(file, overrides or [], keep_unset=True)
     report = plan_report(options, outlook=True)
     if measure is not None:
         from sordino.experiments.norms import measure_norms, recommend

@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from sordino.cli.console import percent
 from sordino.experiments import Observer, Progress
 
 __all__ = ["watching"]
@@ -24,7 +23,7 @@ class _Lines:
         self.console.print(text, soft_wrap=True, markup=False)
 
     def progress(self, progress: Progress) -> None:
-        self.note(f"round {progress.round}/{progress.rounds}  {_figures(progress)}")
+        self.note(f"{progress.unit} {progress.round}/{progress.rounds}  {progress.words}")
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,16 @@ class _Bar:
         self.bar.console.print(text, soft_wrap=True, markup=False)
 
     def progress(self, progress: Progress) -> None:
-        self.bar.update(self.task, completed=progress.round, total=progress.rounds, figures=_figures(progress))
+        self.bar.update(self.task, completed=progress.round, total=progress.rounds, figures=progress.words)
 
 
 @contextmanager
-def watching(console: Console, rounds: int | None = None) -> Iterator[Observer]:
-    """An observer that shows rounds, word error rate and epsilon so far, of one run or of several, one after another."""
+def watching(console: Console, steps: int | None = None) -> Iterator[Observer]:
+    """An observer that shows how far a run is and its newest figures, of one run or of several, one after another."""
     if not console.is_terminal:
         yield _Lines(console)
         return
     columns = (
-        TextColumn("rounds"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[figures]}"),
@@ -54,9 +52,4 @@ def watching(console: Console, rounds: int | None = None) -> Iterator[Observer]:
         TimeRemainingColumn(),
     )
     with Bar(*columns, console=console) as bar:
-        yield _Bar(bar, bar.add_task("rounds", total=rounds, figures="loading"))
-
-
-def _figures(progress: Progress) -> str:
-    epsilon = "no guarantee" if progress.epsilon is None else f"epsilon {progress.epsilon:.2f}"
-    return f"WER {percent(progress.wer)}  {epsilon}"
+        yield _Bar(bar, bar.add_task("", total=steps, figures="loading"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sordino.cli.console import Json, Overrides, percent, print_json, stderr
+from sordino.cli.console import Json, Overrides, print_json, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sordino.experiments import FederatedExperiment
+    from sordino.experiments import Experiment
 
 __all__ = ["experiment_and_folder", "run", "show_summary"]
 
@@ -30,13 +30,12 @@ def run(
     Examples: sordino run my.toml --set privacy.epsilon=8 --out runs/first, sordino run --resume --out runs/first
     """
     console = stderr()
-    options, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
+    experiment, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
     from sordino.cli.progress import watching
-    from sordino.experiments import run_federated
 
     try:
-        with watching(console, options.federated.rounds) as observer:
-            result = run_federated(options, folder, resume=resume, observer=observer)
+        with watching(console, experiment.num_steps) as observer:
+            result = experiment.run(folder, resume=resume, observer=observer)
     except KeyboardInterrupt:
         begun = (folder / "config.toml").exists()
         how = f"continue with: sordino run --resume --out {folder}" if begun else "nothing was written."
@@ -48,13 +47,13 @@ def run(
     write_report([folder], page)
     if as_json:
         print_json(result)
-    show_summary(console, result)
+    show_summary(console, folder, result)
     console.print(f"look at {page}", soft_wrap=True, markup=False)
 
 
 def experiment_and_folder(
     file: Path | None, out: Path | None, overrides: list[str], *, resume: bool
-) -> tuple[FederatedExperiment, Path]:
+) -> tuple[Experiment, Path]:
     """The experiment that the arguments mean, and its run folder; a resumed run has its own."""
     from datetime import datetime
 
@@ -76,26 +75,15 @@ def experiment_and_folder(
     return options, out
 
 
-def show_summary(console: Console, result: dict[str, Any]) -> None:
-    """A run's result for people."""
-    from rich.table import Table
+def show_summary(console: Console, folder: Path, result: dict[str, Any]) -> None:
+    """A run's result for people: its tables, the guarantee, and what else has to be known."""
+    from sordino.cli.console import show_table
+    from sordino.records import RunFolder
+    from sordino.reporting.summaries import summarise
 
-    wer, interval = result["wer"], result["wer"]["ci95"]
-    table = Table(title=f"Word error rate on {wer['test_is']}")
-    for column in ("before", "after", "95 % interval over speakers"):
-        table.add_column(column, justify="right")
-    low_high = f"{percent(interval[0])} to {percent(interval[1])}" if interval else "-"
-    table.add_row(percent(wer["before"]), percent(wer["after"]), low_high)
-    console.print(table)
-    console.print(result["statement"], soft_wrap=True, markup=False)
-    others = {name: epsilon for name, epsilon in (result["epsilon"]["by_unit"] or {}).items() if name != result["unit"]}
-    for unit, epsilon in others.items():
-        known = [epsilon[name] for name in ("pld", "rdp") if epsilon[name] is not None]
-        console.print(
-            f"For a {unit} as the unit, epsilon is {min(known):.4g}." if known else f"For a {unit} there is none."
-        )
-    if result["stopped"]:
-        console.print(result["stopped"], soft_wrap=True, markup=False)
-    console.print(
-        f"{result['rounds']} rounds in {result['seconds']:.0f} s; everything is in {result['run']}", soft_wrap=True
-    )
+    summary = summarise(RunFolder.open(folder))
+    for table in summary.tables:
+        show_table(console, table)
+    for sentence in (result["statement"], *summary.sentences):
+        console.print(sentence, soft_wrap=True, markup=False)
+    console.print(f"{result['seconds']:.0f} s; everything is in {folder}", soft_wrap=True, markup=False)

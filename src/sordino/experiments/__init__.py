@@ -8,9 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sordino.experiments.loading import default_job, load_experiment
+from sordino.experiments.loading import default_job, load_experiment, load_federated
 from sordino.experiments.observer import Observer, Progress, Silent
-from sordino.experiments.options import TASKS, FederatedExperiment
+from sordino.experiments.tasks import TASKS, Experiment
+from sordino.experiments.tasks.federated import FederatedExperiment
 
 if TYPE_CHECKING:
     from sordino.experiments.assembly import Assembly, assemble
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TASKS",
     "Assembly",
+    "Experiment",
     "FederatedExperiment",
     "Observer",
     "Progress",
@@ -26,6 +28,7 @@ __all__ = [
     "assemble",
     "default_job",
     "load_experiment",
+    "load_federated",
     "run_federated",
 ]
 

@@ -11,9 +11,9 @@ import torch
 from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
 from sordino.experiments.caveats import caveats_of
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.remote import UNSEEN, Remote
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend, InProcess, SpeechLearner
 from sordino.models import SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms

@@ -26,8 +26,8 @@ from sordino.experiments.canary_clients import WithCanaries, kinds_of
 from sordino.experiments.canary_run import expectation, run_with_canaries
 from sordino.experiments.measuring import versions
 from sordino.experiments.membership_run import attack_membership
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import ServerState
 from sordino.privacy import Ledger, Plan, Statement, Terms, make_statement
 from sordino.records import RunFolder, replace_file

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.tasks.federated import FederatedExperiment
 
 __all__ = ["caveats_of"]
 

@@ -12,7 +12,7 @@ import tomli_w
 from jinja2 import Environment, StrictUndefined
 
 from sordino.data.corpora.manifest import Manifest
-from sordino.experiments.options import EvaluationOptions, SimulationOptions
+from sordino.experiments.tasks.federated import EvaluationOptions, SimulationOptions
 from sordino.privacy import PrivacyOptions
 
 __all__ = ["render"]

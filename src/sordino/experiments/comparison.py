@@ -13,10 +13,10 @@ from sordino._check import one_of
 from sordino.config import to_toml
 from sordino.errors import ConfigError
 from sordino.experiments.federated import run_federated
-from sordino.experiments.loading import load_experiment
+from sordino.experiments.loading import load_federated
 from sordino.experiments.observer import Observer, Silent
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.experiments.verdicts import compare_outcomes
 from sordino.privacy import ALLOCATIONS
 from sordino.records import RunFolder, replace_file
@@ -128,7 +128,7 @@ def compare(
     reference = reference or chosen[0].name
     one_of("--reference", reference, [variant.name for variant in chosen])
     grid = [
-        (variant, seed, load_experiment(file, [*overrides, *variant.overrides, f"seed={seed}"]))
+        (variant, seed, load_federated(file, [*overrides, *variant.overrides, f"seed={seed}"]))
         for seed in seeds  # outermost, so that an unfinished comparison has every variant as soon as possible
         for variant in chosen
     ]

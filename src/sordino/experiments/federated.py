@@ -14,9 +14,9 @@ from sordino.evaluation import WerReport
 from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.remote import Remote
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint
 from sordino.privacy import Ledger, Plan, PrivacyPlan, guaranteed, make_statement
 from sordino.records import RunFolder

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from sordino.errors import ConfigError
-from sordino.experiments.loading import load_experiment
-from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.loading import load_federated
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.models import SpeechLLM, load_trained
 from sordino.records import RunFolder
 
@@ -22,5 +22,5 @@ def load_finished(path: Path) -> tuple[FederatedExperiment, SpeechLLM]:
     folder = RunFolder.open(path)
     if not folder.model.is_dir():
         raise ConfigError(f"{path} has no model yet; finish the run with: sordino run --resume --out {path}")
-    options = load_experiment(folder.config)
+    options = load_federated(folder.config)
     return options, load_trained(options.model, folder.model)

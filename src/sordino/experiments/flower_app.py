@@ -13,11 +13,11 @@ import torch
 
 from sordino.errors import ConfigError, SordinoError
 from sordino.experiments.assembly import clients_of
-from sordino.experiments.loading import load_experiment, parse_experiment
+from sordino.experiments.loading import load_experiment, parse_federated
 from sordino.experiments.observer import Progress
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.remote import OwnRecordings, Remote
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend, SpeechLearner
 from sordino.flower import (
     DrawnAtNodes,
@@ -52,7 +52,7 @@ def serve(grid: Grid, settings: FlowerSettings) -> None:
 
     observer = _Log()
     try:
-        options, out = parse_experiment(settings.experiment), Path(settings.out)
+        options, out = parse_federated(settings.experiment), Path(settings.out)
         if settings.resume and load_experiment(RunFolder.open(out).config) != options:
             raise ConfigError(f"the experiment differs from that of the run in {out}; resume it with its own.")
         remote = Remote(connect=_Connection(grid, options, settings, observer), own_recordings=settings.own_recordings)
@@ -72,9 +72,7 @@ class _Log:
         sys.stdout.flush()
 
     def progress(self, progress: Progress) -> None:
-        wer = "-" if progress.wer is None else f"{100 * progress.wer:.1f} %"
-        epsilon = "no guarantee" if progress.epsilon is None else f"epsilon {progress.epsilon:.2f}"
-        self.note(f"round {progress.round}/{progress.rounds}  WER {wer}  {epsilon}")
+        self.note(f"{progress.unit} {progress.round}/{progress.rounds}  {progress.words}")
 
 
 @dataclass(frozen=True)
@@ -179,7 +177,7 @@ def open_site(settings: FlowerSettings, node_config: Mapping[str, Any]) -> Site:
 @lru_cache(maxsize=1)
 def _held(experiment: str, manifest: str | None) -> Site:
     """Model and recordings, loaded once a process; every task of the run finds them here."""
-    options = parse_experiment(experiment)
+    options = parse_federated(experiment)
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
     shared, seeds = Shared(), Seeds(options.seed)

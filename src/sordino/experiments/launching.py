@@ -18,8 +18,8 @@ from sordino.config import to_toml
 from sordino.errors import SordinoError
 from sordino.experiments.assembly import clients_of
 from sordino.experiments.flower_app import SAID
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.sharing import Shared
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.flower import FlowerSettings
 from sordino.flower.app_folder import write_app
 from sordino.flower.launch import Connection, FlowerFailed, simulated

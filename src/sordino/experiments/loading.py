@@ -11,9 +11,10 @@ from typing import Any
 from sordino._registry import load_plugins
 from sordino.config import build, load
 from sordino.errors import ConfigError
-from sordino.experiments.options import TASKS, FederatedExperiment
+from sordino.experiments.tasks import TASKS, Experiment
+from sordino.experiments.tasks.federated import FederatedExperiment
 
-__all__ = ["default_job", "load_experiment", "parse_experiment"]
+__all__ = ["default_job", "federated", "load_experiment", "load_federated", "parse_federated"]
 
 
 def default_job() -> Path:
@@ -21,9 +22,7 @@ def default_job() -> Path:
     return Path(str(files("sordino.experiments") / "default.toml"))
 
 
-def load_experiment(
-    path: Path | None, overrides: Sequence[str] = (), *, keep_unset: bool = False
-) -> FederatedExperiment:
+def load_experiment(path: Path | None, overrides: Sequence[str] = (), *, keep_unset: bool = False) -> Experiment:
     """Reads an experiment file, or the default job.
 
     Args:
@@ -37,23 +36,42 @@ def load_experiment(
     return _built(load(path or default_job(), overrides, keep_unset=keep_unset))
 
 
-def parse_experiment(text: str) -> FederatedExperiment:
+def load_federated(
+    path: Path | None, overrides: Sequence[str] = (), *, keep_unset: bool = False
+) -> FederatedExperiment:
+    """Reads an experiment file as `load_experiment` does, for what only a federated speech-LLM has.
+
+    Raises:
+        ConfigError: anything wrong with the file, or another task.
+    """
+    return federated(load_experiment(path, overrides, keep_unset=keep_unset))
+
+
+def federated(experiment: Experiment) -> FederatedExperiment:
+    """The experiment if it is a federated speech-LLM; raises ConfigError for any other task."""
+    if isinstance(experiment, FederatedExperiment):
+        return experiment
+    raise ConfigError(
+        f'task = "{experiment.name}": this command is for experiments with task = "federated"; use sordino run, sordino '
+        "report or sordino privacy for others."
+    )
+
+
+def parse_federated(text: str) -> FederatedExperiment:
     """Reads a resolved experiment, as `to_toml` wrote it.
 
     Raises:
         ConfigError: it is not one.
     """
     try:
-        return _built(tomllib.loads(text))
+        return federated(_built(tomllib.loads(text)))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"the experiment is not TOML ({error}); give the text of a run's config.toml.") from None
 
 
-def _built(table: dict[str, Any]) -> FederatedExperiment:
+def _built(table: dict[str, Any]) -> Experiment:
     plugins = table.get("plugins", [])
     if not isinstance(plugins, list) or not all(isinstance(name, str) for name in plugins):
         raise ConfigError(f"plugins = {plugins!r}: expected a list of module names in quotes.")
     load_plugins(plugins)
-    kind = TASKS.get(str(table.get("task", "federated")))
-    experiment: FederatedExperiment = build(kind, table)
-    return experiment
+    return build(TASKS.get(str(table.get("task", "federated"))), table)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sordino.data.corpora.manifest import Manifest
 from sordino.data.corpora.synthetic_voices import SyntheticVoices
 from sordino.experiments.assembly import assemble
-from sordino.experiments.options import DataOptions, FederatedExperiment, SimulationOptions
+from sordino.experiments.tasks.federated import DataOptions, FederatedExperiment, SimulationOptions
 from sordino.federated import ServerState, run_rounds
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.privacy import Ledger, Poisson, PrivacyOptions

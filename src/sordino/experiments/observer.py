@@ -13,16 +13,28 @@ class Progress:
     """Where a run stands.
 
     Attributes:
-        round: rounds done.
+        round: rounds done, or whatever ``unit`` says.
         rounds: rounds planned.
         wer: newest word error rate, as a fraction, or None.
         epsilon: guaranteed so far, or None without a guarantee.
+        unit: what is counted.
+        figures: what there is to see instead of the error rate and epsilon, in words.
     """
 
     round: int
     rounds: int
-    wer: float | None
-    epsilon: float | None
+    wer: float | None = None
+    epsilon: float | None = None
+    unit: str = "round"
+    figures: str = ""
+
+    @property
+    def words(self) -> str:
+        """The newest figures."""
+        if self.figures:
+            return self.figures
+        wer = "-" if self.wer is None else f"{100 * self.wer:.1f} %"
+        return f"WER {wer}  {'no guarantee' if self.epsilon is None else f'epsilon {self.epsilon:.2f}'}"
 
 
 class Observer(Protocol):

@@ -9,8 +9,8 @@ from typing import Any
 from sordino.errors import ConfigError
 from sordino.experiments.caveats import caveats_of
 from sordino.experiments.layouts import layout_of
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.outlook import by_alpha, by_population, by_sampler, noise_for_targets
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.privacy import Plan, PrivacyPlan, Terms, make_plan, make_statement, make_terms
 from sordino.privacy.statement import CHANNEL_CAVEAT
 

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sordino.experiments.options import FederatedExperiment
 from sordino.experiments.planning import plan_report
+from sordino.experiments.tasks.federated import FederatedExperiment
 
 __all__ = ["WORKABLE_NOISE", "Prospects", "prospects_of"]
 

@@ -11,7 +11,7 @@ from sordino.data import Corpus, Splits, read_manifest, readable
 from sordino.data.corpora.manifest import Manifest
 from sordino.data.corpus import within_window
 from sordino.errors import ConfigError, DataError
-from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend
 from sordino.layout import ParameterLayout
 from sordino.privacy import CohortSampler

@@ -9,7 +9,7 @@ from typing import Any
 from sordino.config import dump
 from sordino.data import Corpus, FeatureStore, Splits, Utterance
 from sordino.evaluation import Sample, normalise
-from sordino.experiments.options import FederatedExperiment
+from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.models import SpeechLLM
 
 __all__ = ["Shared"]

@@ -16,7 +16,7 @@ from sordino.data import Prepared, prepare, write_prepared
 from sordino.data.sources.folder import Folder
 from sordino.errors import ConfigError
 from sordino.experiments.commented import render
-from sordino.experiments.loading import load_experiment
+from sordino.experiments.loading import load_federated
 from sordino.experiments.planning import plan_report
 from sordino.experiments.prospects import Prospects, prospects_of
 from sordino.experiments.sizing import cohort_rate, training_for
@@ -125,7 +125,7 @@ def _fill(draft: Path, folder: Path, start: Start, watch: Callable[[Iterable[Any
         "decoder": start.model.decoder,
     }
     (draft / _FILE).write_text(render(values), encoding="utf-8")
-    options = load_experiment(draft / _FILE)
+    options = load_federated(draft / _FILE)
     return Started(
         file=folder / _FILE,
         prepared=prepared,
@@ -137,7 +137,7 @@ def _fill(draft: Path, folder: Path, start: Start, watch: Callable[[Iterable[Any
 
 def _for_voices(start: Start) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The values of the default job, with other local training for another model."""
-    job = dump(load_experiment(None))
+    job = dump(load_federated(None))
     federated, training = job["federated"], training_for(start.model)
     values = asdict(training) | {
         "title": "The default job: synthetic voices, to see how everything works.",

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from sordino import __version__
 from sordino.errors import ConfigError
-from sordino.records import replace_file
+from sordino.records import RunFolder, replace_file
 from sordino.reporting import formatting
 from sordino.reporting.audit import holds_audit, read_audit
 from sordino.reporting.comparison_folder import holds_comparison, read_comparison
@@ -35,6 +35,7 @@ from sordino.reporting.groups import GroupRate, by_language, by_speaker
 from sordino.reporting.guarantee import Guarantee, guarantee_of
 from sordino.reporting.reading import read_runs
 from sordino.reporting.runs import Run
+from sordino.reporting.summaries import summarise
 from sordino.reporting.tables import Table
 
 __all__ = ["write_report"]
@@ -99,12 +100,28 @@ def _comparison_page(folder: Path) -> _Page:
 
 def _runs_page(folders: Sequence[Path]) -> _Page:
     views = [RunView(run) for run in read_runs(folders)]
+    others = [view.run for view in views if view.run.task != "federated"]
+    if others and len(views) > 1:
+        raise ConfigError(
+            f'{others[0].path} holds a run with task = "{others[0].task}", which has a page of its own; name it alone.'
+        )
+    if others:
+        return _summary_page(others[0])
     if len(views) == 1:
         view = views[0]
         return _Page(_template("run.html").render(title=view.run.label, view=view, rule=RULE), view.plates)
     compared = ComparedRuns(views)
     html = _template("runs.html").render(title=f"{len(views)} runs side by side", compared=compared)
     return _Page(html, compared.plates)
+
+
+def _summary_page(run: Run) -> _Page:
+    if not (folder := RunFolder.open(run.path)).result.is_file():
+        raise ConfigError(f"{run.path} is not finished; continue it with: sordino run --resume --out {run.path}")
+    view, summary = RunView(run), summarise(folder)
+    return _Page(
+        _template("summary.html").render(title=run.label, view=view, summary=summary), summary.plates, summary.tables
+    )
 
 
 def _refuse_repetitions(folders: Sequence[Path]) -> None:

@@ -61,7 +61,7 @@ def read_run(path: Path, *, label: str | None = None) -> Run:
         config_text=text,
         rounds=_rounds(folder),
         statement=_statement(folder),
-        result=_result(folder.result),
+        result=_result(folder.result) if config.get("task", "federated") == "federated" else None,
         before=_samples(folder, "before"),
         after=_samples(folder, "after"),
         seen=_samples(folder, "seen"),

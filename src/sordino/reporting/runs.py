@@ -100,6 +100,11 @@ class Run:
         return value
 
     @property
+    def task(self) -> str:
+        """What kind of experiment it is."""
+        return str(self.option("task", default="federated"))
+
+    @property
     def num_rounds(self) -> int:
         """Rounds done."""
         return max((line.number for line in self.rounds), default=0)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from sordino._check import at_least
-from sordino._registry import Registry
 from sordino.config import Choice, option
 from sordino.data import CORPORA, PARTITIONS, BySpeaker, Corpus, Partition
 from sordino.errors import ConfigError
+from sordino.experiments.tasks.base import TASKS, Experiment
 from sordino.federated.options import FederatedOptions
 from sordino.models import ModelOptions
 from sordino.privacy import PrivacyOptions
 
-__all__ = ["TASKS", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
+if TYPE_CHECKING:
+    from sordino.experiments.observer import Observer
 
-TASKS: Registry[Any] = Registry("task")
-"""All kinds of experiment by name, the values of ``task``."""
+__all__ = ["DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,10 +65,8 @@ class SimulationOptions:
 
 @TASKS.register("federated")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FederatedExperiment:
+class FederatedExperiment(Experiment):
     """A speech-LLM adapted to many speakers by federated learning under component-aware differential privacy."""
-
-    name: ClassVar[str]
 
     task: Literal["federated"] = option("What kind of experiment this is.", "federated")
     seed: int = option("Fixes data, initial adapters and the order of local training.", 0)
@@ -88,3 +87,14 @@ class FederatedExperiment:
                 f"simulation.workers = {self.simulation.workers} with model.lora.dropout = {self.model.lora.dropout}: the "
                 "workers would share one stream of dropout masks and no run could be repeated; set one of them back."
             )
+
+    @property
+    def num_steps(self) -> int:
+        """Rounds."""
+        return self.federated.rounds
+
+    def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
+        """See `sordino.experiments.run_federated`."""
+        from sordino.experiments.federated import run_federated
+
+        return run_federated(self, path, resume=resume, observer=observer)
