@@ -59,13 +59,8 @@ def test_the_released_law_keeps_the_ratio_it_is_labelled_with() -> None:
     slope = np.diff(stats.gamma(7).logsf(x)) / np.diff(x)  # d = 8, eta = 1
     assert slope.min() > -1.0
     noise = np.abs(L1Product(eta=1.0).sample(4_000, space=SMALL, stream=stream())).ravel()
-    # P[|n| > x] = integral of sf / (d - 1), since the mean of |n| is d / 2 and the density at 0 is 1 / (d - 1).
-    assert stats.kstest(noise, lambda v: np.array([_mass(u) for u in np.atleast_1d(v)])).pvalue > 1e-3
-
-
-def _mass(x: float) -> float:
-    """P[|n| <= x] for Gamma(8) times uniform: sf(8, x) x-integrated by parts."""
-    return float(stats.gamma(8).cdf(x) + x / 7 * stats.gamma(7).sf(x))
+    # P[|n| <= x]: lengths below x, and of the longer ones the part x / length.
+    assert stats.kstest(noise, lambda x: stats.gamma(8).cdf(x) + x / 7 * stats.gamma(7).sf(x)).pvalue > 1e-3
 
 
 def test_gaussian_has_the_deviation_that_its_event_states() -> None:
