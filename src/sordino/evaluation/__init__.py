@@ -3,9 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from sordino.evaluation.alignment import Edit, align
+from sordino.evaluation.emotion import EmotionReport, SentimentReport, accuracy_change, emotion_report, sentiment_report
+from sordino.evaluation.folds import speaker_folds
 from sordino.evaluation.groups import Sample, WerReport, score
 from sordino.evaluation.holm import holm
 from sordino.evaluation.mapsswe import MatchedPairs, mapsswe
+from sordino.evaluation.masks import MaskReport, all_masks, mask_name, score_masks
 from sordino.evaluation.normalise import normalise
 from sordino.evaluation.sign_flip import SignFlip, sign_flip
 from sordino.evaluation.significance import FEW_SPEAKERS, Interval, difference_interval, speaker_interval
@@ -17,21 +20,31 @@ if TYPE_CHECKING:
 __all__ = [
     "FEW_SPEAKERS",
     "Edit",
+    "EmotionReport",
     "Errors",
     "Interval",
+    "MaskReport",
     "MatchedPairs",
     "Sample",
+    "SentimentReport",
     "SignFlip",
     "WerReport",
+    "accuracy_change",
     "align",
+    "all_masks",
     "character_errors",
     "difference_interval",
+    "emotion_report",
     "holm",
     "mapsswe",
+    "mask_name",
     "normalise",
     "pooled",
     "score",
+    "score_masks",
+    "sentiment_report",
     "sign_flip",
+    "speaker_folds",
     "speaker_interval",
     "transcribe",
     "word_errors",

@@ -2,6 +2,7 @@
 
 from sordino.evaluation.attacks.canaries import Canaries, Filter, Sighting, matched_filter
 from sordino.evaluation.attacks.canary_audit import Finding, Foresight, all_guesses, foresee, judge
+from sordino.evaluation.attacks.linear_probe import linear_probe
 from sordino.evaluation.attacks.membership import loss_drop
 from sordino.evaluation.attacks.one_run import (
     Success,
@@ -10,12 +11,15 @@ from sordino.evaluation.attacks.one_run import (
     p_value,
     require_countable,
 )
+from sordino.evaluation.attacks.presence import modality_presence
+from sordino.evaluation.attacks.relearn import RelearnTime, relearn_time
 
 __all__ = [
     "Canaries",
     "Filter",
     "Finding",
     "Foresight",
+    "RelearnTime",
     "Sighting",
     "Success",
     "all_guesses",
@@ -23,8 +27,11 @@ __all__ = [
     "epsilon_lower_bound",
     "foresee",
     "judge",
+    "linear_probe",
     "loss_drop",
     "matched_filter",
+    "modality_presence",
     "p_value",
+    "relearn_time",
     "require_countable",
 ]
