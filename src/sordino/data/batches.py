@@ -17,7 +17,7 @@ from sordino.data.recent import Recent
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
-__all__ = ["Encoder", "FeatureStore"]
+__all__ = ["Encoder", "FeatureStore", "identity"]
 
 
 class Encoder(Protocol):
@@ -102,7 +102,7 @@ class FeatureStore:
 
     def _pieces(self, utterance: Utterance, encoder: Encoder | None, digest: str) -> torch.Tensor:
         """The windows as they are kept, from memory where possible."""
-        key = (_identity(utterance), digest)
+        key = (identity(utterance), digest)
         kept = self._recent.get(key)
         if kept is None:
             kept = self._log_mels(utterance)
@@ -127,7 +127,8 @@ def _digest(encoder: Encoder | None) -> str:
     return "" if encoder is None else encoder.digest
 
 
-def _identity(utterance: Utterance) -> Hashable:
+def identity(utterance: Utterance) -> Hashable:
+    """What stays the same while the recording is not replaced."""
     try:
         found = utterance.audio.stat()
     except OSError:  # reading it says what is wrong

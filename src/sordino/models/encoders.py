@@ -49,11 +49,11 @@ def positions(window_s: float | None, *, stack: int, available: int) -> int:
     return count
 
 
-def _whisper_config(source: str) -> Any:
-    config = read_config(_WHAT, source)
+def _whisper_config(source: str, what: str = _WHAT) -> Any:
+    config = read_config(what, source)
     if config.model_type != "whisper":
         raise ConfigError(
-            f"{_WHAT} = {source!r} is a {config.model_type!r} model; expected a Whisper-type one, "
+            f"{what} = {source!r} is a {config.model_type!r} model; expected a Whisper-type one, "
             "such as openai/whisper-large-v3-turbo."
         )
     return config
@@ -76,7 +76,9 @@ def empty_encoder(source: str, *, window_s: float | None, stack: int) -> PreTrai
     return encoder
 
 
-def load_encoder(source: str, *, window_s: float | None, stack: int, dtype: torch.dtype) -> PreTrainedModel:
+def load_encoder(
+    source: str, *, window_s: float | None, stack: int, dtype: torch.dtype, what: str = _WHAT
+) -> PreTrainedModel:
     """Loads an encoder and cuts its position table to the window.
 
     Whisper refuses any input length but that of its table, so a shorter window needs a shorter table. A full
@@ -87,6 +89,7 @@ def load_encoder(source: str, *, window_s: float | None, stack: int, dtype: torc
         window_s: seconds of audio, or None for the model's full window.
         stack: frames that the connector joins.
         dtype: number format of the weights.
+        what: the option that named the model, for messages.
 
     Raises:
         ConfigError: no such model, not of Whisper's type, weights missing, or a window that does not fit.
@@ -94,14 +97,14 @@ def load_encoder(source: str, *, window_s: float | None, stack: int, dtype: torc
     from transformers import WhisperModel
     from transformers.models.whisper.modeling_whisper import WhisperEncoder
 
-    config = _whisper_config(source)
+    config = _whisper_config(source, what)
     count = positions(window_s, stack=stack, available=config.max_source_positions)
     alone = "WhisperEncoder" in (config.architectures or ())
     kind = WhisperEncoder if alone else WhisperModel
     model, info = reading(
-        _WHAT, source, lambda: kind.from_pretrained(source, config=config, dtype=dtype, output_loading_info=True)
+        what, source, lambda: kind.from_pretrained(source, config=config, dtype=dtype, output_loading_info=True)
     )
-    require_complete(_WHAT, source, (name for name in info["missing_keys"] if alone or name.startswith("encoder.")))
+    require_complete(what, source, (name for name in info["missing_keys"] if alone or name.startswith("encoder.")))
     encoder: PreTrainedModel = model if alone else model.encoder
     return cut_positions(encoder, count)
 

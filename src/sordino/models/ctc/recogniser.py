@@ -1,0 +1,224 @@
+"""The CTC recogniser: one output distribution a frame, in a speaker-independent and a speaker-dependent part.
+
+Source: Graves et al., Connectionist Temporal Classification, 2006; the division into an SI and an SD part follows
+personalised federated learning for dysarthric speech (arXiv 2606.13253).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+
+from sordino._check import at_most
+from sordino.errors import DataError
+from sordino.layout import ParameterLayout
+from sordino.models.ctc.parts import Front, Parts
+from sordino.models.ctc.units import Units
+from sordino.models.flat import FlatParameters, trainable
+
+__all__ = ["SD", "SI", "Frames", "Recogniser"]
+
+SI: Final = "si"
+"""Component of what all speakers share: the layers up to the split."""
+
+SD: Final = "sd"
+"""Component of what may differ by speaker: the layers after the split and the output layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Clips after the front, padded to the longest.
+
+    Shape:
+        states: float32 [batch, longest, width], anything behind a clip's end.
+        lengths: int64 [batch], frames of each.
+    """
+
+    states: torch.Tensor
+    lengths: torch.Tensor
+
+    @classmethod
+    def of(cls, clips: Sequence[torch.Tensor]) -> Self:
+        """Some clips, float32 [frames, width] each."""
+        return cls(pad_sequence(list(clips), batch_first=True), torch.tensor([len(clip) for clip in clips]))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def inside(self) -> torch.Tensor:
+        """Which frames belong to their clip: bool [batch, longest]."""
+        return torch.arange(self.states.shape[1])[None] < self.lengths[:, None]
+
+
+class _Layers(nn.Module):
+    """Neighbouring transformer layers under the numbers that they have in the whole model."""
+
+    def __init__(self, layers: Mapping[int, nn.Module]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleDict({str(number): layer for number, layer in layers.items()})
+
+    def forward(self, states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        for layer in self.layers.values():
+            states = layer(states, attention_mask=mask)
+        return states
+
+
+class _SpeakerDependent(_Layers):
+    def __init__(self, layers: Mapping[int, nn.Module], norm: nn.Module, head: nn.Linear) -> None:
+        super().__init__(layers)
+        self.norm = norm
+        self.head = head
+
+    def forward(self, states: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        scores: torch.Tensor = self.head(self.norm(super().forward(states, mask)))
+        return scores
+
+
+class Recogniser(nn.Module):
+    """A frozen front, and layers that are all trained: the components `SI` and `SD` of one flat vector.
+
+    A clip's frames see each other and never the padding behind them, so a clip's result does not depend on its batch
+    (beyond the last bits of float32).
+
+    Args:
+        parts: the pretrained model.
+        head: its output layer.
+        units: what the head's outputs mean.
+        split: how many layers are speaker-independent.
+
+    Attributes:
+        front: gives the frames that everything else takes.
+        flat: the trainable tensors as one vector.
+
+    Raises:
+        ConfigError: fewer layers than ``split``.
+    """
+
+    def __init__(self, parts: Parts, *, head: nn.Linear, units: Units, split: int) -> None:
+        super().__init__()
+        at_most("model.split", split, len(parts.layers))
+        numbered = dict(enumerate(parts.layers))
+        self.front: Front = parts.front.eval().requires_grad_(requires_grad=False)
+        self.si = _Layers({number: layer for number, layer in numbered.items() if number < split})
+        self.sd = _SpeakerDependent(
+            {number: layer for number, layer in numbered.items() if number >= split}, parts.norm, head
+        )
+        self.si.requires_grad_(requires_grad=True)
+        self.sd.requires_grad_(requires_grad=True)
+        self.units = units
+        self.split = split
+        self._saveable = parts.model
+        self.flat = FlatParameters(trainable(self))
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Where each trainable tensor lies in ``flat.values``."""
+        return self.flat.layout
+
+    @property
+    def num_layers(self) -> int:
+        """Transformer layers of both parts."""
+        return len(self.si.layers) + len(self.sd.layers)
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.flat = FlatParameters(trainable(self))
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets all gradients to zero; they stay views of ``flat.gradient`` whatever ``set_to_none`` says."""
+        super().zero_grad(set_to_none)
+        self.flat.attach()
+
+    def train(self, mode: bool = True) -> Self:
+        """As in every module, but the front stays in evaluation mode: its output is computed once for each clip."""
+        super().train(mode)
+        self.front.eval()
+        return self
+
+    @torch.no_grad()
+    def hear(self, clip: torch.Tensor) -> torch.Tensor:
+        """The front's frames of one clip, in main memory; see `Front`."""
+        frames: torch.Tensor = self.front(clip.to(self.flat.values.device))
+        return frames.cpu()
+
+    def si_states(self, frames: Frames) -> torch.Tensor:
+        """What the speaker-independent part makes of some clips: float32 [batch, longest, width]."""
+        states: torch.Tensor = self.si(frames.states.to(self.flat.values.device), self._mask(frames))
+        return states
+
+    def embeddings(self, frames: Frames) -> torch.Tensor:
+        """Each clip's mean over time of the SI output: float32 [batch, width]."""
+        inside = frames.inside.to(self.flat.values.device)[:, :, None]
+        return (self.si_states(frames) * inside).sum(dim=1) / inside.sum(dim=1)
+
+    def log_probs(self, frames: Frames) -> torch.Tensor:
+        """Logarithm of each frame's output distribution: float32 [batch, longest, units]."""
+        scores = self.sd(self.si_states(frames), self._mask(frames))
+        return F.log_softmax(scores.float(), dim=-1)
+
+    def _mask(self, frames: Frames) -> torch.Tensor | None:
+        """Added to the attention's scores: float32 [batch, 1, 1, longest]; None where no clip is padded."""
+        inside = frames.inside
+        if bool(inside.all()):
+            return None
+        hidden = torch.zeros(inside.shape).masked_fill(~inside, torch.finfo(torch.float32).min)
+        return hidden[:, None, None].to(self.flat.values.device)
+
+    def loss(self, frames: Frames, texts: Sequence[str], *, num_units: int | None = None) -> torch.Tensor:
+        """``-log P(text | clip)`` summed over all alignments, a unit of the texts.
+
+        A text that has more units than the clip can write counts as zero: nothing could be learned from it.
+
+        Args:
+            frames: the clips.
+            texts: their normalised transcripts.
+            num_units: what to divide the sum by where the clips are part of a larger batch: the units of all of it.
+
+        Raises:
+            DataError: as many texts as there are not clips.
+        """
+        if len(texts) != len(frames) or not texts:
+            raise DataError(f"{len(frames)} clips came with {len(texts)} transcripts; give one for each, at least one.")
+        if torch.is_grad_enabled():
+            self.flat.attach()
+        targets = [self.units.encode(text) for text in texts]
+        lengths = torch.tensor([len(target) for target in targets])
+        log_probs = self.log_probs(frames)
+        losses = F.ctc_loss(
+            log_probs.transpose(0, 1),
+            torch.tensor([place for target in targets for place in target], dtype=torch.int64),
+            frames.lengths,
+            lengths,
+            blank=self.units.blank,
+            reduction="none",
+            zero_infinity=True,
+        )
+        return losses.sum() / max(1, int(lengths.sum()) if num_units is None else num_units)
+
+    @contextmanager
+    def training_only(self, names: set[str]) -> Iterator[None]:
+        """Leaves tensors of other names without gradients, and spares the work of computing them."""
+        others = [tensor for name, _, tensor in trainable(self) if name not in names]
+        for tensor in others:
+            tensor.requires_grad = False
+        try:
+            yield
+        finally:
+            for tensor in others:
+                tensor.requires_grad = True
+
+    def save(self, folder: Path) -> None:
+        """Writes the recogniser as a folder that ``model.base`` can name, in transformers' layout where it has one."""
+        folder.mkdir(parents=True, exist_ok=True)
+        layers = [*self.si.layers.values(), *self.sd.layers.values()]
+        self._saveable.save(folder, layers=layers, head=self.sd.head, units=self.units)
