@@ -32,7 +32,7 @@ $(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[synthetic,track,hub,sentiment,flower,docs,dev]'
+	$(PIP) --editable '.[synthetic,track,hub,sentiment,flower,split,docs,dev]'
 	touch $@
 
 clean:

@@ -20,6 +20,7 @@ from sordino.cli import (
     privacy,
     report,
     run,
+    split,
     track,
     transcribe,
 )
@@ -69,3 +70,4 @@ app.command("list")(list_.list_methods)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
 app.add_typer(flower.app, name="flower")
+app.add_typer(split.app, name="split")

@@ -1,0 +1,15 @@
+"""The wire between a client and the owner of a large model: gRPC with safetensors; needs the extra ``split``."""
+
+from importlib.util import find_spec
+
+from sordino.errors import ConfigError
+
+if find_spec("grpc") is None:
+    raise ConfigError("split learning over a wire needs gRPC; install it with: pip install 'sordino[split]'.")
+
+from sordino.split.wire.connection import Endpoint, ServerRefused, ServerUnreachable
+from sordino.split.wire.limits import Limits
+from sordino.split.wire.remote import RemoteStates
+from sordino.split.wire.traffic import Traffic
+
+__all__ = ["Endpoint", "Limits", "RemoteStates", "ServerRefused", "ServerUnreachable", "Traffic"]

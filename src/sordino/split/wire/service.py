@@ -1,0 +1,216 @@
+"""The server's half of a call: who asks, may they, is it a message of ours, and then the model.
+
+gRPC runs without generated code: a method is a name, and takes and gives bytes (`sordino.split.wire.messages`).
+
+Edge cases, none of which ends the server:
+
+| what comes | status |
+|---|---|
+| no token, or nobody's | ``UNAUTHENTICATED``, before the message is read |
+| a holder's calls, or places, above what a minute allows; too many at once | ``RESOURCE_EXHAUSTED``, with the time to wait |
+| a message above ``max_message_mib`` | ``RESOURCE_EXHAUSTED``, before it is read |
+| one that does not arrive | ``DEADLINE_EXCEEDED`` |
+| not safetensors; tensors, dtypes, shapes or keys not declared; numbers not finite | ``INVALID_ARGUMENT`` |
+| embeddings of another width; blocks or reductions that the model does not have | ``INVALID_ARGUMENT`` |
+| a batch above a limit | ``OUT_OF_RANGE`` |
+| states of another model expected than the one that is served | ``FAILED_PRECONDITION`` |
+| the model fails | ``INTERNAL``, with the kind of error and nothing else |
+
+Nothing that a client sends is logged: a line of the log names a holder, a method and a reason in words of the server's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import grpc
+import torch
+
+from sordino.errors import SordinoError
+from sordino.split.hidden_states import StateServer
+from sordino.split.wire.batches import Batch, pack, unpack
+from sordino.split.wire.holders import Holders
+from sordino.split.wire.limits import Allowance, Limits
+from sordino.split.wire.messages import BATCH, NOTHING, Form, Message, decode, encode
+
+__all__ = ["DESCRIBE", "RETRY_AFTER", "SERVICE", "STATES_OF", "Refusal", "StatesService"]
+
+SERVICE: Final = "sordino.split.v1.States"
+DESCRIBE: Final = "Describe"
+STATES_OF: Final = "States"
+
+RETRY_AFTER: Final = "retry-after-ms"
+"""Trailing metadata of a refusal that time mends."""
+
+_LONGEST_REASON: Final = 1000
+"""Characters: a status travels in a header, which has little room."""
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_Answer = Callable[[str, Message], Awaitable[Message]]
+
+
+class Refusal(Exception):
+    """A call that is not answered.
+
+    Attributes:
+        code: gRPC's status.
+        reason: for the client.
+        wait_s: when to come again; None if that would not help.
+    """
+
+    def __init__(self, code: grpc.StatusCode, reason: str, *, wait_s: float | None = None) -> None:
+        super().__init__(reason)
+        self.code, self.reason, self.wait_s = code, reason[:_LONGEST_REASON], wait_s
+
+
+@dataclass(slots=True)
+class _Account:
+    """What a holder has used."""
+
+    calls: Allowance
+    places: Allowance
+    at_once: int = 0
+
+
+class StatesService:
+    """Answers clients' calls from a model, one batch after the other.
+
+    Args:
+        model: whose states are asked for.
+        holders: who may ask.
+        limits: how much.
+        note: takes a line for the server's log.
+
+    Attributes:
+        counts: how many calls ended in which status.
+    """
+
+    def __init__(
+        self, model: StateServer, *, holders: Holders, limits: Limits, note: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._model, self._holders, self._limits, self._note = model, holders, limits, note
+        self._card = model.describe()
+        self._accounts = {
+            name: _Account(Allowance(limits.calls_per_minute), Allowance(limits.places_per_minute))
+            for name in holders.digests
+        }
+        # One thread: the model has all cores for one batch, and memory for no more than one.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self.counts: Counter[str] = Counter()
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """What a gRPC server needs to call this."""
+        methods = {
+            DESCRIBE: self._method(DESCRIBE, NOTHING, self._describe),
+            STATES_OF: self._method(STATES_OF, BATCH, self._states),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+    def close(self) -> None:
+        """Forgets batches that wait; the one that is computed is computed to its end."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _method(self, name: str, form: Form, answer: _Answer) -> grpc.RpcMethodHandler[bytes, bytes]:
+        async def call(_: AsyncIterator[bytes], context: _Context) -> bytes:
+            reply = await self._reply(name, form, answer, context)
+            self.counts["OK" if isinstance(reply, bytes) else reply.code.name] += 1
+            if isinstance(reply, Refusal):
+                wait = () if reply.wait_s is None else ((RETRY_AFTER, str(int(1000 * reply.wait_s) + 1)),)
+                await context.abort(reply.code, reply.reason, wait)
+            return reply
+
+        # To gRPC a message is a stream of one. Taken as a stream, it is read when the handler asks for it, not before:
+        # a stranger's is never read at all.
+        return grpc.stream_unary_rpc_method_handler(call)
+
+    async def _reply(self, name: str, form: Form, answer: _Answer, context: _Context) -> bytes | Refusal:
+        holder = None
+        try:
+            holder = self._authenticated(context)
+            with self._admitted(holder):
+                return encode(await answer(holder, decode(await self._read(context), form)))
+        except Refusal as known:
+            refusal = known
+        except SordinoError as error:  # quotes the message, so it is for the client alone
+            self._note(f"{holder}, {name}: a message that is not one of ours, or does not fit the model")
+            return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except Exception as error:  # the server outlives whatever a message or a model brings about
+            refusal = Refusal(grpc.StatusCode.INTERNAL, f"the model failed ({type(error).__name__})")
+        self._note(f"{holder or 'a stranger'}, {name}: {refusal.reason}")
+        return refusal
+
+    def _authenticated(self, context: _Context) -> str:
+        given = dict(context.invocation_metadata() or ()).get("authorization", "")
+        holder = self._holders.holder(given if isinstance(given, str) else "")
+        if holder is None:
+            raise Refusal(
+                grpc.StatusCode.UNAUTHENTICATED, "the token is not one of this server's; ask its owner for one"
+            )
+        return holder
+
+    @contextmanager
+    def _admitted(self, holder: str) -> Iterator[None]:
+        account = self._accounts[holder]
+        if account.at_once >= self._limits.calls_at_once:
+            raise _busy(f"calls_at_once = {self._limits.calls_at_once}", 0.1)
+        if wait_s := account.calls.take(1):
+            raise _busy(f"calls_per_minute = {self._limits.calls_per_minute}", wait_s)
+        account.at_once += 1
+        try:
+            yield
+        finally:
+            account.at_once -= 1
+
+    async def _read(self, context: _Context) -> bytes:
+        try:
+            data = await asyncio.wait_for(context.read(), self._limits.read_s)
+        except TimeoutError:
+            raise Refusal(
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                f"the message did not arrive in read_s = {self._limits.read_s:g} seconds",
+            ) from None
+        return data if isinstance(data, bytes) else b""  # gRPC's mark of an end, where a client sends nothing
+
+    async def _describe(self, _: str, __: Message) -> Message:
+        return Message({"card": self._card.to_json(), "limits": asdict(self._limits)})
+
+    async def _states(self, holder: str, message: Message) -> Message:
+        batch = Batch.from_message(message, width=self._card.width)
+        self._require_card(batch.card)
+        self._card.require_layers(batch.layers, reduction=batch.reduction)
+        self._require_within_limits(holder, batch)
+        mask = batch.mask
+        noised = unpack(batch.rows, mask)
+        states = await self._computed(
+            lambda: self._model.states(noised, mask, layers=batch.layers, reduction=batch.reduction)
+        )
+        return Message({"card": self._card.fingerprint}, {"states": pack(states.transpose(1, 2), mask)})
+
+    def _require_card(self, fingerprint: str) -> None:
+        if fingerprint != self._card.fingerprint:
+            raise Refusal(
+                grpc.StatusCode.FAILED_PRECONDITION,
+                f"states of another model were asked for than the one that is served now, {self._card.model} with card "
+                f"{self._card.fingerprint}; begin anew with it, or have the former served again",
+            )
+
+    def _require_within_limits(self, holder: str, batch: Batch) -> None:
+        if too_much := self._limits.excess(batch):
+            raise Refusal(grpc.StatusCode.OUT_OF_RANGE, f"the server has {too_much}; send smaller batches")
+        if wait_s := self._accounts[holder].places.take(batch.places):
+            raise _busy(f"places_per_minute = {self._limits.places_per_minute}", wait_s)
+
+    async def _computed(self, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, compute)
+
+
+def _busy(limit: str, wait_s: float) -> Refusal:
+    return Refusal(
+        grpc.StatusCode.RESOURCE_EXHAUSTED, f"the server has {limit} for each client; ask later", wait_s=wait_s
+    )
