@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from sordino.evaluation.attacks import Canaries
-from sordino.federated import Backend, FederatedMethod, Learner, Reply, ServerState, Task
+from sordino.federated import Backend, ClientMemory, FederatedMethod, Learner, Reply, ServerState, Task
 from sordino.layout import ParameterLayout
 from sordino.privacy import Bounding, Clipper, Released, Update
 
@@ -113,11 +113,11 @@ class Listening(FederatedMethod):
     method: FederatedMethod
     heard: list[npt.NDArray[np.float32]] = field(default_factory=list)
 
-    def client(self, task: Task, learner: Learner) -> Reply:
+    def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """The method's own."""
-        return self.method.client(task, learner)
+        return self.method.client(task, learner, memory)
 
-    def combine(self, state: ServerState, released: Released) -> ServerState:
+    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:
         """The method's own, after keeping what it is given."""
         self.heard.append(released.values.numpy().copy())
-        return self.method.combine(state, released)
+        return self.method.combine(state, released, phase=phase)

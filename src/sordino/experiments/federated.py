@@ -117,7 +117,7 @@ def _record(
     parts: Assembly,
     folder: RunFolder,
     ledger: Ledger,
-    result: RoundResult,
+    result: RoundResult[Plan],
     observer: Observer,
     *,
     known: float | None,

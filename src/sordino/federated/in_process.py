@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from sordino._check import fraction
 from sordino.errors import ConfigError, SordinoError
 from sordino.federated.backend import Backend
 from sordino.federated.learner import Learner
-from sordino.federated.messages import Reply, Task
+from sordino.federated.memory import InMemory, Memory
+from sordino.federated.messages import Reply, Task, seal
 from sordino.federated.methods.base import FederatedMethod
 from sordino.models.side_by_side import side_by_side
 
@@ -32,6 +33,7 @@ class InProcess(Backend):
             there are several.
         ids: all clients, in the order in which updates are summed.
         dropout_rate: chance that a drawn client never answers, to rehearse unreliable sites.
+        memory: where clients keep what is theirs.
 
     Raises:
         ConfigError: no learner.
@@ -40,6 +42,7 @@ class InProcess(Backend):
     learners: tuple[Learner, ...]
     ids: tuple[str, ...]
     dropout_rate: float = 0.0
+    memory: Memory = field(default_factory=InMemory)
 
     def __post_init__(self) -> None:
         fraction("federated.dropout_rate", self.dropout_rate, zero=True)
@@ -53,12 +56,12 @@ class InProcess(Backend):
     def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:
         """One reply after another; at most one per learner is under way or waiting."""
         answering = (task for task in tasks if not task.drops_out(self.dropout_rate))
-        yield from side_by_side(self.learners, answering, partial(_reply, method))
+        yield from side_by_side(self.learners, answering, partial(_reply, method, self.memory))
 
 
-def _reply(method: FederatedMethod, learner: Learner, task: Task) -> Reply:
+def _reply(method: FederatedMethod, memory: Memory, learner: Learner, task: Task) -> Reply:
     try:
-        return method.client(task, learner)
+        return seal(task, method.client(task, learner, memory.of(task.client, task.moment)))
     except SordinoError:
         raise
     except Exception as error:

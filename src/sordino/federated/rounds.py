@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from sordino.federated.backend import Backend
 from sordino.federated.messages import Task
 from sordino.federated.methods.base import FederatedMethod, ServerState
 from sordino.federated.telemetry import RoundTelemetry
-from sordino.privacy import Ledger, NoiseSource, Plan
+from sordino.privacy import Ledger, NoiseSource, PhasedPlan, Plan, Reads, Released
+from sordino.privacy.intake import open_intake
+from sordino.privacy.phases import Charging
 from sordino.seeds import Seeds
 
 __all__ = ["RoundResult", "run_round", "run_rounds"]
 
 
+P = TypeVar("P", Plan, PhasedPlan)
+
+
 @dataclass(frozen=True, slots=True)
-class RoundResult:
+class RoundResult(Generic[P]):
     """Where the federation stands after a round.
 
     Attributes:
@@ -26,21 +32,21 @@ class RoundResult:
     """
 
     state: ServerState
-    plan: Plan
+    plan: P
     telemetry: RoundTelemetry
 
 
 def run_round(
     state: ServerState,
-    plan: Plan,
+    plan: P,
     *,
     method: FederatedMethod,
     backend: Backend,
     ledger: Ledger,
     noise: NoiseSource,
     seeds: Seeds,
-) -> RoundResult:
-    """One round: draw, train, clip, sum, charge, release, combine.
+) -> RoundResult[P]:
+    """One round: draw; then in each phase train, clip, take in, release, combine. It is charged before its first release.
 
     Args:
         state: where the last round ended.
@@ -55,25 +61,47 @@ def run_round(
         BudgetExhausted: the budget does not cover the round; no client was asked.
     """
     number = state.round + 1
-    ledger.require(plan.event(), round=number)
-    cohort = plan.cohort.draw(backend.clients(), population=plan.population, stream=noise.stream("cohort", number))
-    tasks = [Task(client, state.values, plan.bounding, seeds.at("round", number, client)) for client in cohort]
+    charging = Charging(plan, ledger, round=number)
+    charging.require()
+    clients = backend.clients()
+    cohort = plan.cohort.draw(clients, population=plan.population, stream=noise.stream("cohort", number))
 
-    total, telemetry = plan.empty_sum(), RoundTelemetry(len(cohort), plan)
-    for reply in backend.gather(method, tasks):
-        total.add(reply.update)
-        telemetry.add(reply)
-        del reply  # or it would stay in memory while the next one is made
+    telemetry, norms = RoundTelemetry(len(cohort)), []
+    for index, step in enumerate(plan.steps):
+        phase, seen = step.phase.name, telemetry.phase(step)
+        place = (number, phase) if len(plan.steps) > 1 else (number,)
+        mixing = method.mixing(state, phase=phase, clients=clients) if step.phase.reads is Reads.MIX else None
+        intake = open_intake(step, mixing=mixing, charging=charging, noise=noise, place=place)
+        bounding, noising = step.plan.bounding, intake.noising
+        tasks = [
+            Task(
+                client,
+                method.start(state, client),
+                bounding,
+                seeds.at("round", *place, client),
+                phase,
+                (number, index),
+                noising,
+            )
+            for client in cohort
+        ]
+        for reply in backend.gather(method, tasks):
+            intake.add(reply.client, reply.update)
+            seen.add(reply)
+            del reply  # or it would stay in memory while the next one is made
 
-    receipt = ledger.charge(plan.event(), round=number)
-    released = plan.release(total, receipt=receipt, noise=noise, place=(number,))
-    seen = telemetry.unnoised(released.norms) if plan.reads_raw_norms else released.norms
-    return RoundResult(method.combine(state, released), plan.after(seen), telemetry)
+        released = intake.release()
+        norms.append(seen.learnt(released))
+        if isinstance(released, Released):
+            state = method.combine(state, released, phase=phase)
+        elif released is not None:
+            state = method.combine_each(state, released, phase=phase, clients=clients)
+    return RoundResult(replace(state, round=number), plan.after_round(norms), telemetry)
 
 
 def run_rounds(
     state: ServerState,
-    plan: Plan,
+    plan: P,
     *,
     rounds: int,
     method: FederatedMethod,
@@ -81,7 +109,7 @@ def run_rounds(
     ledger: Ledger,
     noise: NoiseSource,
     seeds: Seeds,
-) -> Iterator[RoundResult]:
+) -> Iterator[RoundResult[P]]:
     """Yields after each round until ``rounds`` are done; resuming is starting from a later state.
 
     Raises:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from torch import nn
 
 from sordino.data import FeatureStore, Utterance
 from sordino.federated.learner import LocalResult
+from sordino.federated.objective import PLAIN, Objective
 from sordino.federated.options import LocalOptions
+from sordino.federated.part import Part
 from sordino.layout import ParameterLayout
 from sordino.privacy import Update
 from sordino.seeds import Seeds
@@ -43,8 +46,10 @@ class SpeechLearner:
         """The model's layout."""
         return self.model.layout
 
-    def fit(self, client: str, start: torch.Tensor, *, seeds: Seeds) -> LocalResult:
+    def fit(self, client: str, start: torch.Tensor, *, seeds: Seeds, objective: Objective = PLAIN) -> LocalResult:
         """AdamW from ``start`` over the client's utterances; a new optimiser each time, so clients never mix.
+
+        Of an objective it knows the part and the penalties on parameters.
 
         Shape:
             start: float32 [layout.size], unchanged
@@ -54,20 +59,27 @@ class SpeechLearner:
         if not self.model.training:  # visits every module
             self.model.train()
         torch.manual_seed(seeds.at("dropout of units").integer())
-        optimizer = self._optimizer()
+        optimizer = self._optimizer(objective.trained)
         peaks = [group["lr"] for group in optimizer.param_groups]
-        batches = list(self._batches(client, seeds))
+        batches = list(self._batches(client, seeds, epochs=objective.epochs or self.options.epochs))
         losses = 0.0
         for step, batch in enumerate(batches):
             for group, peak in zip(optimizer.param_groups, peaks, strict=True):
                 group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
             flat.zero_gradient()
             losses += self._backward(batch)
-            scale = self.options.gradient_clip / max(float(flat.gradient.norm()), 1e-12)
+            for penalty in objective.proximal:
+                penalty.add_gradient(flat.values, into=flat.gradient)
+            scale = self.options.gradient_clip / max(self._gradient_norm(objective.trained), 1e-12)
             if scale < 1:
                 flat.gradient.mul_(scale)
             optimizer.step()
-        return LocalResult(Update((flat.values - start.to(flat.values.device)).cpu()), losses / len(batches))
+        update = Update((flat.values - start.to(flat.values.device)).cpu())
+        return LocalResult(update, losses / len(batches), len(batches), len(self.clients[client]))
+
+    def _gradient_norm(self, trained: Part | None) -> float:
+        gradient = self.model.flat.gradient
+        return float((gradient if trained is None else trained.take(gradient)).norm())
 
     def _backward(self, batch: Sequence[Utterance]) -> float:
         """Adds the gradient of the batch's mean loss a token, computed a few utterances at a time; returns that mean."""
@@ -82,20 +94,32 @@ class SpeechLearner:
             total += float(loss.detach())
         return total
 
-    def _optimizer(self) -> torch.optim.AdamW:
+    def _optimizer(self, trained: Part | None) -> torch.optim.AdamW:
         groups = [
             {
-                "params": self.model.flat.parameters(component),
+                "params": self._leaves(component, trained),
                 "lr": self.options.lr * (self.options.encoder_lr_multiplier if component == "encoder" else 1.0),
             }
-            for component in self.layout.components
+            for component in (self.layout if trained is None else trained.layout).components
         ]
         return torch.optim.AdamW(groups, lr=self.options.lr, weight_decay=self.options.weight_decay, fused=True)
 
-    def _batches(self, client: str, seeds: Seeds) -> Iterator[Sequence[Utterance]]:
+    def _leaves(self, component: str, trained: Part | None) -> list[nn.Parameter]:
+        """What is stepped on: all of the component, or that of it which is trained, so that nothing decays the rest."""
+        flat = self.model.flat
+        if trained is None:
+            return flat.parameters(component)
+        leaves = []
+        for start, stop in trained.of_component(component):
+            leaf = nn.Parameter(flat.values[start:stop])
+            leaf.grad = flat.gradient[start:stop]
+            leaves.append(leaf)
+        return leaves
+
+    def _batches(self, client: str, seeds: Seeds, *, epochs: int) -> Iterator[Sequence[Utterance]]:
         """Every epoch's utterances in a new order, cut into batches."""
         utterances, size = self.clients[client], self.options.batch_size
-        for epoch in range(self.options.epochs):
+        for epoch in range(epochs):
             order = seeds.at("epoch", epoch).generator().permutation(len(utterances))
             for first in range(0, len(order), size):
                 yield [utterances[index] for index in order[first : first + size]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from sordino.errors import ConfigError
-from sordino.federated import FederatedMethod, Learner, Task
+from sordino.federated import FederatedMethod, InMemory, Learner, Memory, Reply, Task
 from sordino.flower.codec import Answer, Assignment, Greeting
 from sordino.privacy import NoiseSource, Poisson
+from sordino.privacy.intake import bounded
 
 __all__ = ["Site"]
 
@@ -32,6 +33,7 @@ class Site:
         noise: decides who takes part.
         partition: in a simulation, the part of the data that this is.
         partitions: in a simulation, the number of parts.
+        memory: where its clients keep what is theirs.
     """
 
     learner: Learner
@@ -40,6 +42,7 @@ class Site:
     noise: NoiseSource
     partition: int = -1
     partitions: int = 0
+    memory: Memory = field(default_factory=InMemory)
 
     def greet(self) -> Greeting:
         """What the server is told of the node."""
@@ -59,14 +62,16 @@ class Site:
         task, bounding = assignment.task, assignment.task.bounding
         if assignment.rate is None:
             (client,) = self._only_client()
-            reply = self.method.client(Task(client, task.start, bounding, task.seeds), self.learner)
-            parcel = bounding.pack(reply.update, measured=assignment.measured)
+            reply = self._reply(replace(task, client=client))
+            parcel = bounding.pack(bounded(client, reply.update), measured=assignment.measured)
             return Answer(parcel=parcel, loss=reply.loss if assignment.measured else None)
         total = bounding.empty_sum()
         for client in self._drawn(assignment.rate, task):
-            seeds = task.seeds.at(client)
-            total.add(self.method.client(Task(client, task.start, bounding, seeds), self.learner).update)
+            total.add(bounded(client, self._reply(replace(task, client=client, seeds=task.seeds.at(client))).update))
         return Answer(parcel=bounding.pack(total))
+
+    def _reply(self, task: Task) -> Reply:
+        return self.method.client(task, self.learner, self.memory.of(task.client, task.moment))
 
     def _drawn(self, rate: float, task: Task) -> tuple[str, ...]:
         stream = self.noise.stream("cohort", *task.seeds.path)

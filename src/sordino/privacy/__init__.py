@@ -18,6 +18,7 @@ from sordino.privacy.events import (
 )
 from sordino.privacy.noise import NoiseSource
 from sordino.privacy.options import PrivacyOptions
+from sordino.privacy.steps import Phase, Reads, Step
 from sordino.privacy.tracking import Tracking
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sordino.privacy.clipping import Clipper
     from sordino.privacy.guarantee import make_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
+    from sordino.privacy.phases import PhasedPlan, RoundPlan, round_event
     from sordino.privacy.plan import Learned, Mechanism, NonPrivate, Plan, PrivacyPlan
     from sordino.privacy.statement import Statement, make_statement, statement_of_run
     from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
@@ -38,6 +40,7 @@ _LATER = {
     "clipping": ("Clipper",),
     "guarantee": ("make_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
+    "phases": ("PhasedPlan", "RoundPlan", "round_event"),
     "plan": ("Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
     "statement": ("Statement", "make_statement", "statement_of_run"),
     "updates": ("ClippedSum", "ClippedUpdate", "Released", "Update"),
@@ -68,15 +71,20 @@ __all__ = [
     "NonPrivate",
     "Parcel",
     "PlainRelease",
+    "Phase",
+    "PhasedPlan",
     "Plan",
     "Poisson",
     "PoissonGaussian",
     "PrivacyOptions",
     "PrivacyPlan",
+    "Reads",
     "Receipt",
     "Released",
     "ReleasedNorms",
+    "RoundPlan",
     "Statement",
+    "Step",
     "Terms",
     "Tracking",
     "Update",
@@ -87,6 +95,7 @@ __all__ = [
     "make_terms",
     "noise_multiplier_for",
     "read_ledger",
+    "round_event",
     "make_statement",
     "statement_of_run",
 ]

@@ -15,7 +15,6 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from sordino._check import at_least, one_of, positive
 from sordino._faults import fault_point
@@ -26,12 +25,15 @@ from sordino.privacy.allocations.flat import Flat
 from sordino.privacy.bounding import Bounding, Parcel
 from sordino.privacy.clipping import Clipper, Rule, block_norm
 from sordino.privacy.cohort import CohortSampler
-from sordino.privacy.events import Event, GaussianEvent, PlainRelease
+from sordino.privacy.events import Event, GaussianEvent, GaussianRelease, PlainRelease
 from sordino.privacy.indicators import indicator_std, rates, update_multiplier
+from sordino.privacy.joint import client_event
 from sordino.privacy.ledger import Receipt
+from sordino.privacy.local_noise import Noising
 from sordino.privacy.noise import NoiseSource, Stream
 from sordino.privacy.noise_shapes import NOISE_SHAPES, NoiseShape
-from sordino.privacy.sums import NoisyMean, RunningSum
+from sordino.privacy.steps import Phase, Step
+from sordino.privacy.sums import NoisyMean, RunningSum, add_noise
 from sordino.privacy.tracking import Tracking
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
@@ -45,10 +47,12 @@ class Learned:
     Attributes:
         allocation: the state of the allocation.
         clip_norm: C as tracked so far; None where it is fixed.
+        phases: of a round in several phases, what the plan of each has learned.
     """
 
     allocation: AllocationState = field(default_factory=AllocationState)
     clip_norm: float | None = None
+    phases: tuple[Learned, ...] = ()
 
 
 class Mechanism(Protocol):
@@ -96,6 +100,10 @@ class Plan(ABC):
     @abstractmethod
     def event(self) -> Event:
         """What one round costs."""
+
+    @abstractmethod
+    def client_event(self) -> Event:
+        """What it costs instead if every client's upload leaves it by itself, see `noising`."""
 
     @property
     @abstractmethod
@@ -161,9 +169,7 @@ class Plan(ABC):
         values, indicators = total.take()
         fault_point("release.before")
         stream = noise.stream("noise", *place)
-        for block, std in zip(self.clipper.bounds.blocks, self.noise_stds, strict=True):
-            for start, stop in block.slices if std > 0 else ():
-                _add_noise(values[start:stop], std, stream)
+        add_noise(values, self.clipper.bounds.blocks, self.noise_stds, stream)
         n = self.expected_cohort
         mean = values.div_(n).float()
         norms = ReleasedNorms(
@@ -175,9 +181,32 @@ class Plan(ABC):
         fault_point("release.after")
         return NoisyMean(mean, norms)
 
+    def noising(self, *, receipt: Receipt, noise: NoiseSource) -> Noising:
+        """How each client noises what it sends: the way out where the server reads single uploads.
+
+        Args:
+            receipt: proof that the ledger holds `client_event`; that is charged before anybody is asked.
+            noise: where clients in this process take their noise from.
+
+        Raises:
+            PrivacyError: a receipt for another event or used before.
+        """
+        receipt.spend(self.client_event(), seeded=noise.seeded)
+        return Noising(self.clipper, self.noise_stds, noise)
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """A round of one phase, in which the server adds up updates of the whole layout."""
+        return (Step(Phase("train", self.layout), self),)
+
     def after(self, norms: ReleasedNorms) -> Self:  # noqa: ARG002
         """The plan for the next round."""
         return self
+
+    def after_round(self, seen: Sequence[ReleasedNorms | None]) -> Self:
+        """The plan for the next round, from what each phase showed; None where it showed nothing to learn from."""
+        (norms,) = seen
+        return self if norms is None else self.after(norms)
 
     @property
     def learned(self) -> Learned:
@@ -274,6 +303,10 @@ class PrivacyPlan(Plan):
         """The cohort's event with z."""
         return self.cohort.event(self.noise_multiplier, population=self.population)
 
+    def client_event(self) -> GaussianRelease:
+        """A Gaussian of multiplier z / 2: replacing one client's recordings moves its upload by up to 2 C."""
+        return client_event(self.noise_multiplier)
+
     @property
     def reads_raw_norms(self) -> bool:
         """Whether the allocation reads unnoised client norms."""
@@ -342,7 +375,6 @@ class NonPrivate(Plan):
         """A release without noise."""
         return PlainRelease(what="the mean of the clients' updates")
 
-
-def _add_noise(values: torch.Tensor, std: float, stream: Stream) -> None:
-    for part in values.split(1 << 20):  # bounds the temporaries
-        part.add_(torch.from_numpy(stream.normal(len(part))), alpha=std)
+    def client_event(self) -> PlainRelease:
+        """Releases without noise."""
+        return PlainRelease(what="each client's own update")

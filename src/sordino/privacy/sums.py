@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from sordino.errors import PrivacyError
+from sordino.layout import Group
 from sordino.privacy.allocations import ReleasedNorms
-from sordino.privacy.clipping import Clipped, Clipper
+from sordino.privacy.clipping import Clipped, Clipper, block_norm
+from sordino.privacy.noise import Stream
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released
 
-__all__ = ["BoundedUpdate", "NoisyMean", "RunningSum"]
+__all__ = ["BoundedUpdate", "NoisyMean", "RunningSum", "add_noise", "noised"]
 
 
 class BoundedUpdate(ClippedUpdate):
@@ -69,3 +73,29 @@ class NoisyMean(Released):
     @property
     def values(self) -> torch.Tensor:
         return self._values
+
+
+def add_noise(values: torch.Tensor, blocks: Sequence[Group], stds: Sequence[float], stream: Stream) -> None:
+    """Adds noise of its own standard deviation to each block, in the order of the blocks.
+
+    Shape:
+        values: float64 [size], changed in place
+    """
+    for block, std in zip(blocks, stds, strict=True):
+        for start, stop in block.slices if std > 0 else ():
+            for part in values[start:stop].split(1 << 20):  # bounds the temporaries
+                part.add_(torch.from_numpy(stream.normal(len(part))), alpha=std)
+
+
+def noised(values: torch.Tensor, blocks: Sequence[Group], stds: Sequence[float]) -> NoisyMean:
+    """Values that have their noise, as something released.
+
+    Shape:
+        values: float32 [size]
+    """
+    norms = ReleasedNorms(
+        norm_squared=tuple(block_norm(values, block) ** 2 for block in blocks),
+        noise_std=tuple(stds),
+        size=tuple(block.size for block in blocks),
+    )
+    return NoisyMean(values, norms)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
 
 from sordino._registry import Registry
+from sordino.errors import ConfigError
 from sordino.federated.learner import Learner
+from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
-from sordino.privacy import Released
+from sordino.layout import ParameterLayout
+from sordino.privacy import Phase, Released
+from sordino.privacy.mixing import Mixing
+from sordino.seeds import Seeds
 
 __all__ = ["METHODS", "FederatedMethod", "ServerState"]
 
@@ -21,29 +27,114 @@ METHODS: Registry[Any] = Registry("federated method", package="sordino.federated
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """What the server carries from round to round.
+    """What the server carries from round to round: released values, all of it.
 
     Attributes:
         round: number of rounds done.
-        values: the global adapter, float32 [layout.size].
+        values: the global model, float32 [layout.size].
+        models: what the server holds for single clients, by their ids: a part of a model, float32 [size of that part].
+        embeddings: how single clients sound, as they were released, float32 [embedding_size].
     """
 
     round: int
     values: torch.Tensor
+    models: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    embeddings: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 class FederatedMethod(ABC):
-    """One algorithm: what a client does with a task, and what the server does with a release.
+    """One algorithm: the phases of a round, what a client does in each, and what the server does with what is released.
 
-    Its server half sees `Released` values only, so it cannot read a single client's update.
+    Subclasses are frozen dataclasses whose fields are the options. The server half sees `Released` values only, so it cannot
+    read a client's update that was not paid for. Of the server's hooks a method needs those that its phases read:
+
+    | a phase reads | hooks |
+    |---|---|
+    | NOTHING | none |
+    | SUM | `combine` |
+    | MIX | `mixing`, `combine_each` |
+    | EACH | `combine_each` |
     """
 
     name: ClassVar[str]
 
-    @abstractmethod
-    def client(self, task: Task, learner: Learner) -> Reply:
-        """Client half: local training, then clipping."""
+    personal_models: ClassVar[bool] = True
+    """Whether clients end up with models of their own, so that ``ServerState.values`` is not the model that they use."""
+
+    def phases(self, layout: ParameterLayout, *, embedding_size: int | None = None) -> tuple[Phase, ...]:  # noqa: ARG002
+        """The phases of a round; one in which updates of everything are added up, unless a method says otherwise.
+
+        Args:
+            layout: the model's.
+            embedding_size: length of the model's embedding of a speaker; None if it gives none.
+
+        Raises:
+            ConfigError: options that do not fit the layout.
+        """
+        return (Phase("train", layout),)
+
+    def start(self, state: ServerState, client: str) -> torch.Tensor:  # noqa: ARG002
+        """The model that a client is given, float32 [layout.size]: the global one unless a method says otherwise."""
+        return state.values
 
     @abstractmethod
-    def combine(self, state: ServerState, released: Released) -> ServerState:
-        """Server half: the state after a round."""
+    def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
+        """Client half: what the client does in the phase ``task.phase``, up to clipping with ``task.bounding``.
+
+        Args:
+            task: what is asked.
+            learner: trains on the client's data.
+            memory: what this client kept; nobody else sees it.
+        """
+
+    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:
+        """Server half of a phase that reads the sum. The round is counted by the loop."""
+        raise NotImplementedError(f"{type(self).__name__} has no combine for phase {phase!r}")
+
+    def combine_each(
+        self, state: ServerState, released: Mapping[str, Released], *, phase: str, clients: Sequence[str]
+    ) -> ServerState:
+        """Server half of a phase that reads mixtures or single uploads.
+
+        Args:
+            state: where the last phase ended.
+            released: by client: its mixture, or its own upload if it sent one.
+            phase: its name.
+            clients: everybody who is there, in a fixed order, drawn or not.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no combine_each for phase {phase!r}")
+
+    def mixing(self, state: ServerState, *, phase: str, clients: Sequence[str]) -> Mixing:
+        """Weights of a phase that reads mixtures, from released values alone and before anything of the phase is seen."""
+        raise NotImplementedError(f"{type(self).__name__} has no mixing for phase {phase!r}")
+
+    def personal(
+        self,
+        state: ServerState,
+        client: str,
+        *,
+        learner: Learner,  # noqa: ARG002
+        memory: ClientMemory,  # noqa: ARG002
+        seeds: Seeds,  # noqa: ARG002
+    ) -> torch.Tensor:
+        """The model that a client uses, float32 [layout.size]. It is made at the client and stays there.
+
+        Args:
+            state: the server's.
+            client: whose.
+            learner: for methods that adapt the global model to the client.
+            memory: what the client kept.
+            seeds: of that adaptation.
+        """
+        return self.start(state, client)
+
+    def cold_start(self, state: ServerState, embedding: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        """A model for somebody who never trained, from how they sound, without any training: float32 [layout.size].
+
+        Raises:
+            ConfigError: the method has nothing to go by.
+        """
+        raise ConfigError(
+            f"federated.method = {self.name!r} has no model for a new speaker's embedding: expected a method that compares "
+            'embeddings; use "embedding-similarity" or "combined-similarity".'
+        )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from sordino._check import positive
 from sordino.config import option
 from sordino.federated.learner import Learner
+from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
 from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState
 from sordino.privacy import Released
@@ -25,16 +27,18 @@ class FedAvg(FederatedMethod):
     Source: McMahan et al., Communication-Efficient Learning of Deep Networks from Decentralized Data, 2017.
     """
 
+    personal_models: ClassVar[bool] = False
+
     server_lr: float = option("Step size of the server; 1 is plain averaging.", 1.0)
 
     def __post_init__(self) -> None:
         positive("federated.method.server_lr", self.server_lr)
 
-    def client(self, task: Task, learner: Learner) -> Reply:
-        """Trains from the global adapter and clips what changed."""
+    def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:  # noqa: ARG002
+        """Trains from the global model and clips what changed."""
         result = learner.fit(task.client, task.start, seeds=task.seeds)
-        return Reply(task.client, task.bounding.clip(result.update), result.loss)
+        return Reply(task.client, task.bounding.clip(result.update), result.loss, result.steps)
 
-    def combine(self, state: ServerState, released: Released) -> ServerState:
+    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:  # noqa: ARG002
         """Adds the released mean."""
-        return ServerState(state.round + 1, state.values.add(released.values, alpha=self.server_lr))
+        return replace(state, values=state.values.add(released.values, alpha=self.server_lr))

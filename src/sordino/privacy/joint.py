@@ -1,0 +1,77 @@
+"""The phases of a round, which share one cohort, as one event.
+
+Given the cohort, each phase is a Gaussian mechanism of multiplier z_i, chosen after seeing what the earlier ones released.
+Adaptive composition of Gaussian mechanisms is dominated by a single one of multiplier ``z = (sum z_i**-2)**(-1/2)`` (Dong,
+Roth and Su, Gaussian Differential Privacy, 2022, corollary 2). One draw serves all phases, so random sampling acts on the
+composition as a whole, and what dominates a mechanism still dominates it after sampling (Zhu, Dong and Wang, Optimal
+Accounting of Differential Privacy via Characteristic Function, 2022, theorem 11). To charge the phases one by one, as if
+each had drawn its own cohort, would be wrong.
+
+A phase whose uploads leave the clients one by one shows who took part: then nothing of the round is amplified by sampling,
+and what is compared is one client's recordings replaced by others, which moves an upload, or a sum, by up to 2 C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from sordino.errors import PrivacyError
+from sordino.privacy.events import Event, GaussianEvent, GaussianRelease, PlainRelease
+
+__all__ = ["client_event", "joint"]
+
+_REPLACED: Final = "replace-one"
+_UPLOADS: Final = "what every client sends, noised before it leaves"
+
+
+def client_event(noise_multiplier: float) -> GaussianRelease:
+    """What it costs that every client's upload, clipped to C, leaves it by itself with noise of standard deviation z C.
+
+    Its recordings may be replaced by any others, which moves the upload by up to 2 C: a Gaussian of multiplier z / 2. That a
+    client answers at all is not hidden, so nothing is amplified by sampling, whoever was drawn; a round is charged in full
+    for everybody, though a client that was not drawn has sent nothing.
+    """
+    return GaussianRelease(noise_multiplier=noise_multiplier / 2, neighbours=_REPLACED, what=_UPLOADS)
+
+
+def joint(events: Sequence[Event]) -> Event:
+    """All phases of one round as one event.
+
+    | phases | together |
+    |---|---|
+    | one | itself |
+    | sums of one cohort, noised by the server | that cohort's event, with ``(sum z_i**-2)**(-1/2)`` |
+    | one of them noised by the clients | a `GaussianRelease` under replacement; a sum's z counts half |
+    | one of them plain | a `PlainRelease` |
+
+    Raises:
+        PrivacyError: none, or events that are no phases of one round.
+    """
+    if len(events) == 1:
+        return events[0]
+    plain = dict.fromkeys(event.what for event in events if isinstance(event, PlainRelease))
+    if plain:
+        return PlainRelease(what="; ".join(plain))
+    gaussian = [event for event in events if isinstance(event, GaussianEvent)]
+    if any(isinstance(event, GaussianRelease) for event in gaussian):
+        gaussian = [_replaced(event) for event in gaussian]
+    kinds = {replace(event, noise_multiplier=0.0) for event in gaussian}
+    if len(kinds) != 1 or len(gaussian) < len(events):
+        raise PrivacyError(
+            f"{len(events)} events cannot be the phases of one round; give all phases one cohort and one population."
+        )
+    return replace(gaussian[0], noise_multiplier=_together([event.noise_multiplier for event in gaussian]))
+
+
+def _replaced(event: GaussianEvent) -> GaussianRelease:
+    """The same release when one client's recordings are replaced and everybody's presence is known."""
+    return event if isinstance(event, GaussianRelease) else client_event(event.noise_multiplier)
+
+
+def _together(multipliers: Sequence[float]) -> float:
+    if min(multipliers) == 0:
+        return 0.0
+    return 1 / math.sqrt(math.fsum(z**-2 for z in multipliers))
