@@ -30,8 +30,8 @@ class SentimentFeatures(Corpus):
     """Segments of videos with a sentiment from -3 to 3, for models that read feature files; there is no sound.
 
     The labels are a table with the columns ``video_id``, ``clip_id``, ``label``, ``mode`` (train, valid or test) and,
-    where it is there, ``text``. Each video has one speaker, who stands for it. Every utterance has the attributes ``sentiment`` and
-    ``segment``; its ``audio`` is the table.
+    where it is there, ``text``. Each video has one speaker, who stands for it. Every utterance has the attributes
+    ``sentiment`` and ``segment``; its ``audio`` is the table.
     """
 
     labels: Path = option("Table of labels, CSV; or a pickle that holds labels, if unpickle is set.")
