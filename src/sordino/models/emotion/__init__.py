@@ -8,10 +8,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sordino.models.emotion.options import BranchOptions
+from sordino.models.emotion.options import STAGES, BranchOptions
 
 if TYPE_CHECKING:
-    from sordino.models.emotion.branch import STAGES, Branch
+    from sordino.models.emotion.branch import Branch
     from sordino.models.emotion.clips import Clips
     from sordino.models.emotion.frozen import FrozenSpeech, FrozenText
     from sordino.models.emotion.network import EmotionNetwork
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["STAGES", "Branch", "BranchOptions", "Clips", "EmotionNetwork", "FrozenSpeech", "FrozenText", "pool"]
 
 _HOMES = {
-    "STAGES": "branch",
     "Branch": "branch",
     "Clips": "clips",
     "EmotionNetwork": "network",

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import torch
 from torch import nn
 
-from sordino.models.emotion.options import BranchOptions
+from sordino.models.emotion.options import STAGES, BranchOptions
 
-__all__ = ["STAGES", "Branch"]
-
-STAGES: Final = ("features", "fusion", "classification")
-"""The layers of a branch, by what they do: what a modality shows, how it is joined to the others, and what follows."""
+__all__ = ["Branch"]
 
 
 class Branch(nn.Module):

@@ -47,7 +47,7 @@ class FrozenSpeech:
             )
         if config.model_type == "whisper":
             self._encoder: Any = load_encoder(source, window_s=window_s, stack=1, dtype=torch.float32)
-            self._encoder.layers = self._encoder.layers[:layers]
+            self._encoder.layers = self._encoder.layers[:layers]  # type: ignore[index]
             self.num_mels = int(self._encoder.config.num_mel_bins)
             self.window_s = self._encoder.config.max_source_positions / POSITIONS_PER_S
         elif config.model_type in _WAVEFORM_MODELS:
@@ -59,7 +59,7 @@ class FrozenSpeech:
                 f"{_SPEECH} = {source!r} is a {config.model_type!r} model: expected a Whisper, or one of "
                 f"{', '.join(_WAVEFORM_MODELS)}; name another."
             )
-        self._encoder.requires_grad_(False).eval()
+        self._encoder.requires_grad_(requires_grad=False).eval()
 
     @torch.no_grad()
     def __call__(self, clip: torch.Tensor) -> torch.Tensor:
@@ -93,7 +93,7 @@ class FrozenText:
         from transformers import AutoTokenizer
 
         self._tokenizer = reading(_TEXT, source, lambda: AutoTokenizer.from_pretrained(source))
-        self._model = _read_model(_TEXT, source).requires_grad_(False).eval()
+        self._model = _read_model(_TEXT, source).requires_grad_(requires_grad=False).eval()
 
     @torch.no_grad()
     def frames(self, text: str) -> torch.Tensor:

@@ -9,7 +9,10 @@ from sordino._check import at_least, fraction, one_of, positive
 from sordino.config import option
 from sordino.errors import ConfigError
 
-__all__ = ["STATISTICS", "BranchOptions"]
+__all__ = ["STAGES", "STATISTICS", "BranchOptions"]
+
+STAGES: Final = ("features", "fusion", "classification")
+"""The layers of a branch, by what they do: what a modality shows, how it is joined to the others, and what follows."""
 
 STATISTICS: Final = ("mean", "deviation", "low", "high", "change")
 """What can be asked of a sequence of frames, see `sordino.models.emotion.pooling.pool`."""
