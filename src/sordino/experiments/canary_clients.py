@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from sordino.evaluation.attacks import Canaries
-from sordino.federated import Backend, ClientMemory, FederatedMethod, Learner, Reply, ServerState, Task
+from sordino.federated import Backend, ClientMemory, FederatedMethod, Learner, Reply, ServerState, Stage, Task
 from sordino.layout import ParameterLayout
 from sordino.privacy import Bounding, Clipper, Released, Update
 
@@ -117,7 +117,7 @@ class Listening(FederatedMethod):
         """The method's own."""
         return self.method.client(task, learner, memory)
 
-    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:
+    def combine(self, state: ServerState, released: Released, stage: Stage) -> ServerState:
         """The method's own, after keeping what it is given."""
         self.heard.append(released.values.numpy().copy())
-        return self.method.combine(state, released, phase=phase)
+        return self.method.combine(state, released, stage)

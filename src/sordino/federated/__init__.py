@@ -3,10 +3,10 @@
 from sordino.federated.backend import Backend
 from sordino.federated.checkpoint import load_checkpoint, save_checkpoint
 from sordino.federated.in_process import ClientFailed, InProcess
-from sordino.federated.learner import Embeds, Learner, LocalResult
+from sordino.federated.learner import Counts, Embeds, Learner, LocalResult
 from sordino.federated.memory import ClientMemory, InMemory, Memory, OnDisk
 from sordino.federated.messages import Reply, Task
-from sordino.federated.methods import METHODS, FederatedMethod, ServerState
+from sordino.federated.methods import METHODS, FederatedMethod, ServerState, Stage
 from sordino.federated.objective import Objective, Proximal, Reference
 from sordino.federated.options import FederatedOptions, LocalOptions
 from sordino.federated.part import Part
@@ -19,6 +19,7 @@ __all__ = [
     "Backend",
     "ClientFailed",
     "ClientMemory",
+    "Counts",
     "Embeds",
     "FederatedMethod",
     "FederatedOptions",
@@ -38,6 +39,7 @@ __all__ = [
     "RoundTelemetry",
     "ServerState",
     "SpeechLearner",
+    "Stage",
     "Task",
     "load_checkpoint",
     "run_round",

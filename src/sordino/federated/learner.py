@@ -8,12 +8,13 @@ from typing import Protocol, runtime_checkable
 import torch
 
 from sordino.errors import ConfigError
+from sordino.federated.messages import Task
 from sordino.federated.objective import PLAIN, Objective
 from sordino.layout import ParameterLayout
 from sordino.privacy import Update
 from sordino.seeds import Seeds
 
-__all__ = ["Embeds", "Learner", "LocalResult", "require_embeddings", "require_penalties"]
+__all__ = ["Counts", "Embeds", "Learner", "LocalResult", "require_counts", "require_embeddings", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,20 +25,18 @@ class LocalResult:
         update: parameters after minus before, of the whole layout.
         loss: mean training loss, penalties left out; private.
         steps: optimiser steps that were taken; private where clients differ in how much they say.
-        examples: utterances that the client has; private.
     """
 
     update: Update
     loss: float
     steps: int = 0
-    examples: int = 0
 
 
 class Learner(Protocol):
     """A model that can be trained on the data of any client it is given the id of.
 
-    A learner may say that it does more. ``penalties: frozenset[str]`` names the penalties of `Reference` that its `fit`
-    honours, none where it is missing; and `Embeds` is a protocol of its own.
+    A learner may do more, and says so: ``penalties: frozenset[str]`` names the penalties of `Reference` that its `fit`
+    honours (none where it is missing); `Embeds` and `Counts` are protocols of their own.
     """
 
     @property
@@ -77,6 +76,25 @@ class Embeds(Protocol):
         ...
 
 
+@runtime_checkable
+class Counts(Protocol):
+    """A learner that knows how much a client has said."""
+
+    def num_examples(self, client: str) -> int:
+        """How many utterances the client trains on."""
+        ...
+
+
+def require_counts(learner: Learner, *, method: str) -> Counts:
+    """The learner as one that counts; raises ConfigError if it does not."""
+    if not isinstance(learner, Counts):
+        raise ConfigError(
+            f'federated.method = {method!r} with weights = "examples": expected a model that tells how many utterances a '
+            f'client has, and {type(learner).__name__} does not; set weights = "uniform".'
+        )
+    return learner
+
+
 def require_embeddings(learner: Learner, *, method: str) -> Embeds:
     """The learner as one that embeds; raises ConfigError if it does not."""
     if not isinstance(learner, Embeds):
@@ -87,12 +105,20 @@ def require_embeddings(learner: Learner, *, method: str) -> Embeds:
     return learner
 
 
-def require_penalties(learner: Learner, objective: Objective, *, method: str) -> None:
-    """Raises ConfigError if the objective asks for a penalty that the learner does not know."""
+def train(learner: Learner, task: Task, objective: Objective = PLAIN, *, seeds: Seeds | None = None) -> LocalResult:
+    """One call of `Learner.fit` from the task's start.
+
+    Raises:
+        ConfigError: a penalty that the learner does not know.
+    """
     known: frozenset[str] = getattr(learner, "penalties", frozenset())
     for name in objective.reference.asked if objective.reference else ():
         if name not in known:
             raise ConfigError(
-                f"federated.method.{name}_penalty of {method!r}: expected 0, since {type(learner).__name__} does not "
-                f"compute it; set {name}_penalty = 0."
+                f"federated.method.{name}_penalty: expected 0, since {type(learner).__name__} does not compute it; set "
+                f"federated.method.{name}_penalty = 0."
             )
+    seeds = task.seeds if seeds is None else seeds
+    if objective is PLAIN:
+        return learner.fit(task.client, task.start, seeds=seeds)
+    return learner.fit(task.client, task.start, seeds=seeds, objective=objective)

@@ -93,13 +93,17 @@ class ClientMemory:
     _client: str
     _moment: Moment
 
-    def recall(self, name: str) -> torch.Tensor | None:
-        """A tensor that the client kept under this name; None if it has not."""
-        return self._memory.recall(self._client, self._moment).get(name)
+    def recall(self, name: str, default: torch.Tensor) -> torch.Tensor:
+        """The tensor that the client kept under this name, or ``default`` if it has not."""
+        return self._memory.recall(self._client, self._moment).get(name, default)
 
     def keep(self, **kept: torch.Tensor) -> None:
-        """Keeps these tensors under their names, in place of all that was kept before."""
-        self._memory.keep(self._client, kept, self._moment)
+        """Keeps these tensors under their names, in place of all that was kept before.
+
+        A training that ended in NaN or infinity is not kept: the client goes on from what it had.
+        """
+        if all(bool(torch.isfinite(tensor).all()) for tensor in kept.values()):
+            self._memory.keep(self._client, kept, self._moment)
 
 
 @dataclass(frozen=True)

@@ -104,3 +104,13 @@ class Part:
             result[start:stop] = part[first : first + stop - start]
             first += stop - start
         return result
+
+    def add(self, part: torch.Tensor, *, to: torch.Tensor) -> torch.Tensor:
+        """A whole vector like ``to``, with ``part`` added to this part of it.
+
+        Shape:
+            part: float32 [size]
+            to: float32 [whole.size], unchanged
+            returns: float32 [whole.size]
+        """
+        return self.put(self.take(to) + part, into=to)

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from sordino.federated.backend import Backend
 from sordino.federated.messages import Task
-from sordino.federated.methods.base import FederatedMethod, ServerState
+from sordino.federated.methods.base import FederatedMethod, ServerState, Stage
 from sordino.federated.telemetry import RoundTelemetry
 from sordino.privacy import Ledger, NoiseSource, PhasedPlan, Plan, Reads, Released
 from sordino.privacy.intake import open_intake
@@ -68,20 +68,19 @@ def run_round(
 
     telemetry, norms = RoundTelemetry(len(cohort)), []
     for index, step in enumerate(plan.steps):
-        phase, seen = step.phase.name, telemetry.phase(step)
-        place = (number, phase) if len(plan.steps) > 1 else (number,)
-        mixing = method.mixing(state, phase=phase, clients=clients) if step.phase.reads is Reads.MIX else None
+        stage, seen = Stage(step.phase.name, plan.layout, clients), telemetry.phase(step)
+        place = (number, stage.phase) if len(plan.steps) > 1 else (number,)
+        mixing = method.mixing(state, stage) if step.phase.reads is Reads.MIX else None
         intake = open_intake(step, mixing=mixing, charging=charging, noise=noise, place=place)
-        bounding, noising = step.plan.bounding, intake.noising
         tasks = [
             Task(
                 client,
-                method.start(state, client),
-                bounding,
+                method.start(state, client, plan.layout),
+                step.plan.bounding,
                 seeds.at("round", *place, client),
-                phase,
+                stage.phase,
                 (number, index),
-                noising,
+                intake.noising,
             )
             for client in cohort
         ]
@@ -93,9 +92,9 @@ def run_round(
         released = intake.release()
         norms.append(seen.learnt(released))
         if isinstance(released, Released):
-            state = method.combine(state, released, phase=phase)
+            state = method.combine(state, released, stage)
         elif released is not None:
-            state = method.combine_each(state, released, phase=phase, clients=clients)
+            state = method.combine_each(state, released, stage)
     return RoundResult(replace(state, round=number), plan.after_round(norms), telemetry)
 
 

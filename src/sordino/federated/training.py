@@ -75,7 +75,11 @@ class SpeechLearner:
                 flat.gradient.mul_(scale)
             optimizer.step()
         update = Update((flat.values - start.to(flat.values.device)).cpu())
-        return LocalResult(update, losses / len(batches), len(batches), len(self.clients[client]))
+        return LocalResult(update, losses / len(batches), len(batches))
+
+    def num_examples(self, client: str) -> int:
+        """How many utterances the client has."""
+        return len(self.clients[client])
 
     def _gradient_norm(self, trained: Part | None) -> float:
         gradient = self.model.flat.gradient

@@ -19,7 +19,7 @@ from sordino.privacy import Phase, Released
 from sordino.privacy.mixing import Mixing
 from sordino.seeds import Seeds
 
-__all__ = ["METHODS", "FederatedMethod", "ServerState"]
+__all__ = ["METHODS", "FederatedMethod", "ServerState", "Stage"]
 
 METHODS: Registry[Any] = Registry("federated method", package="sordino.federated.methods")
 """All federated methods by name, the values of ``federated.method``."""
@@ -40,6 +40,21 @@ class ServerState:
     values: torch.Tensor
     models: Mapping[str, torch.Tensor] = field(default_factory=dict)
     embeddings: Mapping[str, torch.Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Where a round stands when the server's half is called.
+
+    Attributes:
+        phase: the phase's name.
+        layout: the model's.
+        clients: everybody who is there, in a fixed order, drawn or not.
+    """
+
+    phase: str
+    layout: ParameterLayout
+    clients: Sequence[str]
 
 
 class FederatedMethod(ABC):
@@ -73,10 +88,6 @@ class FederatedMethod(ABC):
         """
         return (Phase("train", layout),)
 
-    def start(self, state: ServerState, client: str) -> torch.Tensor:  # noqa: ARG002
-        """The model that a client is given, float32 [layout.size]: the global one unless a method says otherwise."""
-        return state.values
-
     @abstractmethod
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """Client half: what the client does in the phase ``task.phase``, up to clipping with ``task.bounding``.
@@ -87,33 +98,34 @@ class FederatedMethod(ABC):
             memory: what this client kept; nobody else sees it.
         """
 
-    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:
-        """Server half of a phase that reads the sum. The round is counted by the loop."""
-        raise NotImplementedError(f"{type(self).__name__} has no combine for phase {phase!r}")
+    def start(self, state: ServerState, client: str, layout: ParameterLayout) -> torch.Tensor:  # noqa: ARG002
+        """The model that a client is given, float32 [layout.size]: the global one unless a method says otherwise."""
+        return state.values
 
-    def combine_each(
-        self, state: ServerState, released: Mapping[str, Released], *, phase: str, clients: Sequence[str]
-    ) -> ServerState:
+    def combine(self, state: ServerState, released: Released, stage: Stage) -> ServerState:
+        """Server half of a phase that reads the sum. The loop counts the round."""
+        raise NotImplementedError(f"{type(self).__name__} has no combine for phase {stage.phase!r}")
+
+    def combine_each(self, state: ServerState, released: Mapping[str, Released], stage: Stage) -> ServerState:
         """Server half of a phase that reads mixtures or single uploads.
 
         Args:
             state: where the last phase ended.
-            released: by client: its mixture, or its own upload if it sent one.
-            phase: its name.
-            clients: everybody who is there, in a fixed order, drawn or not.
+            released: by client: its mixture; or its own upload, if it sent one.
+            stage: where the round stands.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no combine_each for phase {phase!r}")
+        raise NotImplementedError(f"{type(self).__name__} has no combine_each for phase {stage.phase!r}")
 
-    def mixing(self, state: ServerState, *, phase: str, clients: Sequence[str]) -> Mixing:
+    def mixing(self, state: ServerState, stage: Stage) -> Mixing:
         """Weights of a phase that reads mixtures, from released values alone and before anything of the phase is seen."""
-        raise NotImplementedError(f"{type(self).__name__} has no mixing for phase {phase!r}")
+        raise NotImplementedError(f"{type(self).__name__} has no mixing for phase {stage.phase!r}")
 
     def personal(
         self,
         state: ServerState,
         client: str,
         *,
-        learner: Learner,  # noqa: ARG002
+        learner: Learner,
         memory: ClientMemory,  # noqa: ARG002
         seeds: Seeds,  # noqa: ARG002
     ) -> torch.Tensor:
@@ -126,10 +138,10 @@ class FederatedMethod(ABC):
             memory: what the client kept.
             seeds: of that adaptation.
         """
-        return self.start(state, client)
+        return self.start(state, client, learner.layout)
 
-    def cold_start(self, state: ServerState, embedding: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """A model for somebody who never trained, from how they sound, without any training: float32 [layout.size].
+    def cold_start(self, state: ServerState, embedding: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:  # noqa: ARG002
+        """A model for somebody who never trained, from how they sound and without any training: float32 [layout.size].
 
         Raises:
             ConfigError: the method has nothing to go by.

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from sordino._check import positive
 from sordino.config import option
-from sordino.federated.learner import Learner
+from sordino.federated.learner import Learner, train
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
-from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState
+from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState, Stage
+from sordino.federated.objective import PLAIN, Objective
 from sordino.privacy import Released
 
 __all__ = ["FedAvg"]
@@ -34,11 +35,15 @@ class FedAvg(FederatedMethod):
     def __post_init__(self) -> None:
         positive("federated.method.server_lr", self.server_lr)
 
+    def objective(self, task: Task) -> Objective:  # noqa: ARG002
+        """What a client's training aims at besides its own loss."""
+        return PLAIN
+
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:  # noqa: ARG002
         """Trains from the global model and clips what changed."""
-        result = learner.fit(task.client, task.start, seeds=task.seeds)
+        result = train(learner, task, self.objective(task))
         return Reply(task.client, task.bounding.clip(result.update), result.loss, result.steps)
 
-    def combine(self, state: ServerState, released: Released, *, phase: str) -> ServerState:  # noqa: ARG002
+    def combine(self, state: ServerState, released: Released, stage: Stage) -> ServerState:  # noqa: ARG002
         """Adds the released mean."""
         return replace(state, values=state.values.add(released.values, alpha=self.server_lr))
