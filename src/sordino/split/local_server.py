@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,11 +34,14 @@ class LocalStates:
         blocks: its blocks, in order.
         card: what is told of it.
 
+    Attributes:
+        stack: as given.
+
     States are read at the outputs of the blocks themselves, before any final norm, so that H_i means the same for every i.
     """
 
     def __init__(self, stack: nn.Module, blocks: Sequence[nn.Module], *, card: ModelCard) -> None:
-        self._stack, self._card = stack, card
+        self.stack, self._blocks, self._card = stack, list(blocks), card
         # One dictionary a call: hooks are shared by all threads that ask at the same time.
         self._kept: ContextVar[dict[int, torch.Tensor] | None] = ContextVar("kept", default=None)
         for layer, block in enumerate(blocks, start=1):
@@ -82,9 +86,14 @@ class LocalStates:
         )
         return cls(stack.eval().requires_grad_(requires_grad=False).to(device), blocks, card=card)
 
+    def copy(self) -> LocalStates:
+        """The same model with weights of its own, for whoever means to change them."""
+        stack, blocks = copy.deepcopy((self.stack, self._blocks))  # together, so that the blocks are those of the stack
+        return LocalStates(stack, blocks, card=self._card)
+
     @property
     def device(self) -> torch.device:
-        return next(self._stack.parameters()).device
+        return next(self.stack.parameters()).device
 
     def describe(self) -> ModelCard:
         """The model's card."""
@@ -104,8 +113,8 @@ class LocalStates:
         require_batch(self._card, noised, mask)
         self._card.require_layers(layers, reduction=reduction)
         with self._keeping() as kept:
-            parameter = next(self._stack.parameters())
-            self._stack(
+            parameter = next(self.stack.parameters())
+            self.stack(
                 inputs_embeds=noised.to(parameter), attention_mask=mask.to(parameter.device).long(), use_cache=False
             )
         chosen = [kept[layer].float() for layer in layers]
@@ -115,6 +124,25 @@ class LocalStates:
             ]
         states = torch.stack(chosen, dim=1).to(noised.device)  # [batch, layers, tokens, d or d/r]
         return states.masked_fill(~mask[:, None, :, None], 0.0)
+
+    def last_state_after(
+        self, layer: int, output: torch.Tensor, embeddings: torch.Tensor, mask: torch.Tensor
+    ) -> torch.Tensor:
+        """H_L if block ``layer`` gave ``output``, with a graph back to it; for integrated gradients.
+
+        Shape:
+            output, embeddings, result: float32 [batch, tokens, d]
+            mask: bool [batch, tokens]
+        """
+
+        def replace(_: nn.Module, __: Any, given: Any) -> Any:
+            return (output, *given[1:]) if isinstance(given, tuple) else output
+
+        handle = self._blocks[layer - 1].register_forward_hook(replace, prepend=True)  # before the hook that keeps it
+        try:
+            return self.differentiable_states(embeddings, mask, layers=[self._card.num_blocks])[:, 0]
+        finally:
+            handle.remove()
 
     def _keep(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
         def hook(_: nn.Module, __: Any, output: Any) -> None:

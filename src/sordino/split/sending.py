@@ -1,0 +1,97 @@
+"""How embeddings leave the client: noised, paid for, drawn once, and remembered for life.
+
+One draw of noise a sequence is all that anybody but the client ever sees of it in the default mode. A second draw would be
+a second release, and the mean of many draws is the clean embedding; so what was drawn is kept, and sent again as it is.
+Draws are kept by what they are for, never by content: equal texts with equal noise would show that they are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sordino.errors import PrivacyError
+from sordino.privacy import Ledger, NoiseSource
+from sordino.records import replace_file
+from sordino.split.noise import EmbeddingNoise, Space
+from sordino.split.noise.base import Unit
+
+__all__ = ["Sender"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sender:
+    """The only door through which embeddings leave.
+
+    Attributes:
+        noise: the law.
+        space: where embeddings lie.
+        unit: what the ledger's figures are about.
+        ledger: pays.
+        source: where randomness comes from.
+        folder: what was drawn is kept here, so that a run that goes on draws nothing again; None keeps it in memory alone.
+    """
+
+    noise: EmbeddingNoise
+    space: Space
+    unit: Unit
+    ledger: Ledger
+    source: NoiseSource = field(default_factory=NoiseSource)
+    folder: Path | None = None
+
+    def once(self, sets: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The noised rows of some sets of sequences, the same whenever they are asked for.
+
+        All sets that were not drawn yet are paid for by one charge: no sequence is in two of them.
+
+        Args:
+            sets: clean embeddings of all tokens, by the name of the set.
+
+        Raises:
+            PrivacyError: what was kept under a name is of other sequences.
+        """
+        kept = {name: rows for name in sets if (rows := self._kept(name)) is not None}
+        for name, rows in kept.items():
+            if rows.shape != sets[name].shape:
+                raise PrivacyError(
+                    f"the noised embeddings kept as {name!r} are of {len(rows)} tokens: expected {len(sets[name])}; "
+                    "continue the run with the data it began with, or begin another."
+                )
+        missing = {name: rows for name, rows in sets.items() if name not in kept}
+        drawn = self.again(missing, draw=1) if missing else {}
+        for name, rows in drawn.items():
+            self._keep(name, rows)
+        return {**kept, **drawn}
+
+    def again(self, sets: Mapping[str, torch.Tensor], *, draw: int) -> dict[str, torch.Tensor]:
+        """A fresh draw, which is charged and not kept; what `once` gives is draw 1."""
+        receipt = self.ledger.charge(self.noise.event(self.unit, space=self.space), round=draw)
+        rows = self.noise.release(
+            torch.cat(list(sets.values())).numpy(),
+            space=self.space,
+            unit=self.unit,
+            receipt=receipt,
+            noise=self.source,
+            place=("draw", draw, *sets),
+        )
+        parts = np.split(rows, np.cumsum([len(one) for one in sets.values()])[:-1])
+        return {name: torch.from_numpy(part) for name, part in zip(sets, parts, strict=True)}
+
+    def _path(self, name: str) -> Path | None:
+        return None if self.folder is None else self.folder / f"{name}.safetensors"
+
+    def _kept(self, name: str) -> torch.Tensor | None:
+        from safetensors.torch import load_file
+
+        path = self._path(name)
+        return load_file(path)["noised"] if path is not None and path.exists() else None
+
+    def _keep(self, name: str, rows: torch.Tensor) -> None:
+        from safetensors.torch import save
+
+        if (path := self._path(name)) is not None:
+            replace_file(path, save({"noised": rows.contiguous()}))

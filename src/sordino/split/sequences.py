@@ -1,0 +1,63 @@
+"""Token sequences of any length, held without padding and padded when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import torch
+
+__all__ = ["Sequences", "padded"]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Some token sequences and their labels.
+
+    Attributes:
+        ids: of all tokens, one sequence after the other.
+        lengths: tokens of each sequence.
+        labels: number of each sequence's label.
+
+    Shape:
+        ids: int64 [all tokens]
+        lengths, labels: int64 [sequences]
+    """
+
+    ids: torch.Tensor
+    lengths: torch.Tensor
+    labels: torch.Tensor
+
+    @classmethod
+    def of(cls, ids: Sequence[Sequence[int]], *, labels: Sequence[int]) -> Self:
+        """From a list a sequence."""
+        flat = [token for one in ids for token in one]
+        return cls(torch.tensor(flat), torch.tensor([len(one) for one in ids]), torch.tensor(labels))
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def mask(self) -> torch.Tensor:
+        """Which places of the padded batch hold a token: bool [sequences, longest]."""
+        return torch.arange(int(self.lengths.max())) < self.lengths[:, None]
+
+    @cached_property
+    def padded_ids(self) -> torch.Tensor:
+        """int64 [sequences, longest], zero where there is no token."""
+        return padded(self.ids, self.mask)
+
+
+def padded(rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """Rows of all tokens as a padded batch, zero where ``mask`` is false.
+
+    Shape:
+        rows: [all tokens, ...]
+        mask: bool [sequences, longest]
+        result: [sequences, longest, ...]
+    """
+    result = rows.new_zeros(*mask.shape, *rows.shape[1:])
+    result[mask] = rows
+    return result
