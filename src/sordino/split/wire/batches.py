@@ -10,6 +10,7 @@ import torch
 
 from sordino.errors import DataError
 from sordino.split.hidden_states import ModelCard
+from sordino.split.local_server import require_batch
 from sordino.split.wire.messages import Message
 
 __all__ = ["Batch", "pack", "unpack"]
@@ -44,19 +45,13 @@ class Batch:
 
         Raises:
             ConfigError: blocks or a reduction that the model does not have.
-            DataError: shapes that do not fit, or padding that is not on the right.
+            DataError: embeddings and a mask that the model cannot take, or padding that is not on the right.
         """
         card.require_layers(layers, reduction=reduction)
-        if noised.ndim != 3 or noised.shape[2] != card.width or mask.shape != noised.shape[:2] or not noised.numel():
-            raise DataError(
-                f"embeddings of shape {tuple(noised.shape)} with a mask of shape {tuple(mask.shape)}: expected "
-                f"[batch, tokens, {card.width}] and [batch, tokens]; send embeddings of {card.model}."
-            )
+        require_batch(card, noised, mask)
         lengths = mask.sum(dim=1)
-        if mask.dtype != torch.bool or not bool(lengths.all()) or not torch.equal(mask, _mask(lengths, mask.shape[1])):
-            raise DataError(
-                "the mask must be boolean, with all of a sequence's tokens at its beginning; pad on the right."
-            )
+        if not torch.equal(mask, _mask(lengths, mask.shape[1])):
+            raise DataError("the mask must be true for all of a sequence's tokens, and then false; pad on the right.")
         return cls(
             card=card.fingerprint,
             rows=pack(noised, mask).float(),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
@@ -114,18 +117,35 @@ def host_model(
     _require_free(hosting.host, hosting.port)
     model = LocalStates.load(hosting.model, dtype=dtype, device=str(device))
     service = StatesService(model, holders=holders, limits=hosting.limits, note=note)
-    asyncio.run(
-        serve(
+
+    async def run() -> None:
+        await serve(
             service,
             host=hosting.host,
             port=hosting.port,
             certificate=certificate,
             limits=hosting.limits,
             ready=lambda address: ready(address, model.describe()),
-            with_stdin=with_stdin,
+            told=_told_to_end(with_stdin=with_stdin),
         )
-    )
+
+    asyncio.run(run())
     return service.counts
+
+
+def _told_to_end(*, with_stdin: bool) -> asyncio.Event:
+    """Set on Ctrl-C, on SIGTERM, and when standard input ends if asked for."""
+    loop, told = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told.set)
+    if with_stdin:
+
+        def wait() -> None:
+            sys.stdin.buffer.read()
+            loop.call_soon_threadsafe(told.set)
+
+        threading.Thread(target=wait, daemon=True).start()
+    return told
 
 
 def _require_free(host: str, port: int) -> None:

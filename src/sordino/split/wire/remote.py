@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
@@ -56,6 +57,7 @@ class RemoteStates:
         except BaseException:
             self._connection.close()
             raise
+        self._at_once = threading.BoundedSemaphore(limits.calls_at_once)
         self._limits = replace(limits, max_message_mib=min(limits.max_message_mib, LARGEST / (1 << 20)))
 
     def __enter__(self) -> Self:
@@ -88,11 +90,13 @@ class RemoteStates:
             ServerRefused: it serves another model now.
         """
         batch = Batch.of(self._card, noised, mask, layers=layers, reduction=reduction)
-        rows = torch.cat([self._rows(part) for part in self._parts(batch)])
+        parts = list(self._parts(batch))  # all are looked at before the first is sent
+        rows = torch.cat([self._rows(part) for part in parts])
         return unpack(rows.to(noised.device), mask).transpose(1, 2).contiguous()
 
     def _rows(self, batch: Batch) -> torch.Tensor:
-        answer = self._connection.call(STATES_OF, batch.to_message(), answer=STATES)
+        with self._at_once:
+            answer = self._connection.call(STATES_OF, batch.to_message(), answer=STATES)
         rows = answer.tensors["states"]
         if answer.said["card"] != batch.card or tuple(rows.shape) != batch.shape_down:
             raise DataError(

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +10,6 @@ from typing import Final, Self
 
 import grpc
 
-from sordino._check import at_least, at_most
 from sordino.errors import ConfigError
 from sordino.split.wire.limits import Limits
 from sordino.split.wire.loopback import is_loopback
@@ -56,9 +52,9 @@ async def serve(
     certificate: Certificate | None,
     limits: Limits,
     ready: Callable[[str], None],
-    with_stdin: bool = False,
+    told: asyncio.Event,
 ) -> None:
-    """Serves until SIGINT or SIGTERM; calls that are under way then have ``grace_s`` seconds.
+    """Serves until ``told`` to end; calls that are under way then have ``grace_s`` seconds.
 
     Args:
         service: answers the calls.
@@ -67,23 +63,18 @@ async def serve(
         certificate: None for a server without TLS, which only a loopback address may have.
         limits: the service's.
         ready: called with ``host:port`` once calls are taken.
-        with_stdin: end when standard input ends, too: a process that holds its other end takes the server with it,
-            however it dies.
+        told: set it to end the server.
 
     Raises:
         ConfigError: a port that is taken, a host that is not this machine's, a certificate that is none, or no TLS elsewhere
             than on loopback.
     """
-    at_most("--port", at_least("--port", port, 0), 65_535)
     if certificate is None and not is_loopback(host):
-        raise ConfigError(
-            f"--insecure with --host {host}: expected a loopback address; serve with --keys, or on 127.0.0.1."
-        )
+        raise ConfigError(f"no TLS on {host}: expected a loopback address; serve with --keys, or on 127.0.0.1.")
     server = grpc.aio.server(options=_options(limits))
     server.add_generic_rpc_handlers((service.handler(),))
     bound = _bind(server, host, port, certificate)
     await server.start()
-    told = _told_to_end(with_stdin=with_stdin)
     ready(_address(host, bound))
     try:
         await told.wait()
@@ -118,17 +109,3 @@ def _bind(server: grpc.aio.Server, host: str, port: int, certificate: Certificat
 
 def _address(host: str, port: int) -> str:
     return f"[{host.strip('[]')}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _told_to_end(*, with_stdin: bool) -> asyncio.Event:
-    loop, told = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told.set)
-    if with_stdin:
-
-        def wait() -> None:
-            sys.stdin.buffer.read()
-            loop.call_soon_threadsafe(told.set)
-
-        threading.Thread(target=wait, daemon=True).start()
-    return told
