@@ -17,7 +17,7 @@ from sordino.records import replace_file
 
 __all__ = ["load_checkpoint", "save_checkpoint"]
 
-_HELD: Final = ("models", "embeddings")
+_HELD: Final = ("models", "embeddings", "counts")
 
 
 def save_checkpoint(path: Path, state: ServerState, learned: Learned, *, digest: str) -> None:

@@ -68,7 +68,8 @@ def run_round(
 
     telemetry, norms = RoundTelemetry(len(cohort)), []
     for index, step in enumerate(plan.steps):
-        stage, seen = Stage(step.phase.name, plan.layout, clients), telemetry.phase(step)
+        stage = Stage(step.phase.name, plan.layout, clients, step.plan.expected_cohort)
+        seen = telemetry.phase(step)
         place = (number, stage.phase) if len(plan.steps) > 1 else (number,)
         mixing = method.mixing(state, stage) if step.phase.reads is Reads.MIX else None
         intake = open_intake(step, mixing=mixing, charging=charging, noise=noise, place=place)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sordino.privacy.bounding import Bounding, Measured, Parcel
     from sordino.privacy.calibration import affordable_rounds, noise_multiplier_for
     from sordino.privacy.clipping import Clipper
-    from sordino.privacy.guarantee import make_plan, make_terms
+    from sordino.privacy.guarantee import make_plan, make_round_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
     from sordino.privacy.phases import PhasedPlan, RoundPlan, round_event
     from sordino.privacy.plan import Learned, Mechanism, NonPrivate, Plan, PrivacyPlan
@@ -38,7 +38,7 @@ _LATER = {
     "calibration": ("affordable_rounds", "noise_multiplier_for"),
     "bounding": ("Bounding", "Measured", "Parcel"),
     "clipping": ("Clipper",),
-    "guarantee": ("make_plan", "make_terms"),
+    "guarantee": ("make_plan", "make_round_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
     "phases": ("PhasedPlan", "RoundPlan", "round_event"),
     "plan": ("Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
@@ -92,6 +92,7 @@ __all__ = [
     "epsilon",
     "guaranteed",
     "make_plan",
+    "make_round_plan",
     "make_terms",
     "noise_multiplier_for",
     "read_ledger",

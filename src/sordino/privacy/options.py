@@ -42,6 +42,11 @@ class PrivacyOptions:
         "The same noise everywhere, or less in all, spread by the groups' bounds; the guarantee is the same.",
         "isotropic",
     )
+    noised_by: Literal["server", "clients"] = option(
+        "Who adds the noise: the server, once to a sum; or every client to all that it sends, which the server may then "
+        "look at, and of which it takes much more.",
+        "server",
+    )
     tracking: Tracking | None = option("Let C follow the size of the updates; unset keeps it.", None)
 
     def __post_init__(self) -> None:

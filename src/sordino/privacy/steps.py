@@ -43,12 +43,14 @@ class Phase:
         layout: of what clients send: the model's, a part of it (slices counted from zero), or an embedding's.
         reads: what the server looks at.
         clip_norm: C of this phase, clipped as one block; None for the ``[privacy]`` table's C and allocation.
+        noised_by_clients: whether clients noise this phase's uploads even where the server adds all other noise.
     """
 
     name: str
     layout: ParameterLayout
     reads: Reads = Reads.SUM
     clip_norm: float | None = None
+    noised_by_clients: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,13 +33,15 @@ class ServerState:
         round: number of rounds done.
         values: the global model, float32 [layout.size].
         models: what the server holds for single clients, by their ids: a part of a model, float32 [size of that part].
-        embeddings: how single clients sound, as they were released, float32 [embedding_size].
+        embeddings: how single clients sound, as they released it, float32 [embedding_size].
+        counts: how much single clients have recorded, as they released it, float32 [1].
     """
 
     round: int
     values: torch.Tensor
     models: Mapping[str, torch.Tensor] = field(default_factory=dict)
     embeddings: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    counts: Mapping[str, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,13 @@ class Stage:
         phase: the phase's name.
         layout: the model's.
         clients: everybody who is there, in a fixed order, drawn or not.
+        expected_cohort: n, by which sums are divided.
     """
 
     phase: str
     layout: ParameterLayout
     clients: Sequence[str]
+    expected_cohort: float
 
 
 class FederatedMethod(ABC):
