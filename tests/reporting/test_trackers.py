@@ -59,7 +59,11 @@ def test_writing_again_replaces(runs: dict[str, Path], tmp_path: Path) -> None:
     assert sorted(path.suffix for path in target.iterdir()) == [".sordino", ".txt"]
 
 
-def test_a_tracker_of_ones_own_sees_curves_and_texts_only(runs: dict[str, Path], tmp_path: Path) -> None:
+def test_a_tracker_of_ones_own_sees_curves_and_texts_only(
+    runs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TRACKERS, "_members", {**TRACKERS._all()})  # forgets it again
+
     @dataclass(frozen=True)
     class Lines(Tracker):
         def write(self, run: Tracked, folder: Path) -> Path:
