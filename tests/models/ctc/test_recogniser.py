@@ -63,7 +63,7 @@ def test_waveform_models_give_transformers_scores_whatever_is_padded(kind: str, 
     samples = [torch.randn(length, generator=generator) for length in (9000, 5000, 100)]
     frames = Frames.of([ours.hear(clip) for clip in samples])
     with torch.no_grad():
-        scores = ours.log_probs(frames)
+        scores = ours.outputs(frames).log_probs
         for row, clip in enumerate(samples):
             scaled = (clip - clip.mean()) / torch.sqrt(clip.var(unbiased=False) + 1e-7)
             padded = F.pad(scaled, (0, max(0, 400 - len(scaled))))
@@ -108,20 +108,22 @@ def test_a_full_window_gives_whispers_own_frames(whisper_folder: Path, whisper: 
     with torch.no_grad():
         expected = theirs(log_mel[None]).last_hidden_state
         assert torch.allclose(
-            recogniser.sd.norm(recogniser.sd.layers["1"](recogniser.si_states(frames), None)), expected, atol=1e-5
+            recogniser.sd.norm(recogniser.sd.layers["1"](recogniser.si(frames.states, None), None)), expected, atol=1e-5
         )
-        assert torch.allclose(recogniser.log_probs(frames), recogniser.sd.head(expected).log_softmax(-1), atol=1e-5)
+        assert torch.allclose(
+            recogniser.outputs(frames).log_probs, recogniser.sd.head(expected).log_softmax(-1), atol=1e-5
+        )
 
 
 def test_a_clip_never_sees_the_padding_behind_it(whisper: Callable[..., Recogniser]) -> None:
     recogniser = whisper().eval()
     heard = [recogniser.hear(clip) for clip in clips(30, 7, 19)]
     with torch.no_grad():
-        together, embedded = recogniser.log_probs(Frames.of(heard)), recogniser.embeddings(Frames.of(heard))
+        together, embedded = recogniser.outputs(Frames.of(heard)).log_probs, recogniser.embeddings(Frames.of(heard))
         for row, clip in enumerate(heard):
             alone = Frames.of([clip])
-            assert torch.allclose(together[row, : len(clip)], recogniser.log_probs(alone)[0], atol=1e-5)
-            assert torch.allclose(embedded[row], recogniser.si_states(alone)[0].mean(dim=0), atol=1e-5)
+            assert torch.allclose(together[row, : len(clip)], recogniser.outputs(alone).log_probs[0], atol=1e-5)
+            assert torch.allclose(embedded[row], recogniser.si(alone.states, None)[0].mean(dim=0), atol=1e-5)
 
 
 def test_a_table_of_sinusoids_continues_and_a_learned_one_does_not(whisper_folder: Path) -> None:
@@ -157,17 +159,19 @@ def test_the_split_divides_the_vector(whisper: Callable[..., Recogniser]) -> Non
 def test_loss_is_minus_the_log_probability_a_unit(whisper: Callable[..., Recogniser]) -> None:
     recogniser = whisper().eval()
     frames = Frames.of([recogniser.hear(clip) for clip in clips(6, 3)])
-    scores = recogniser.log_probs(frames).detach().transpose(0, 1)
+    scores = recogniser.outputs(frames).log_probs.detach().transpose(0, 1)
     expected = F.ctc_loss(scores, torch.tensor([[1, 2], [3, 0]]), frames.lengths, torch.tensor([2, 1]), reduction="sum")
-    assert float(recogniser.loss(frames, ["ab", "c"]).detach()) == pytest.approx(float(expected) / 3, rel=1e-5)
-    assert float(recogniser.loss(frames, ["ab", "c"], num_units=6).detach()) == pytest.approx(
+    assert float(recogniser.loss(recogniser.outputs(frames), ["ab", "c"]).detach()) == pytest.approx(
+        float(expected) / 3, rel=1e-5
+    )
+    assert float(recogniser.loss(recogniser.outputs(frames), ["ab", "c"], num_units=6).detach()) == pytest.approx(
         float(expected) / 6, rel=1e-5
     )
-    impossible = recogniser.loss(Frames.of([recogniser.hear(clips(2)[0])]), ["aaa"])
+    impossible = recogniser.loss(recogniser.outputs(Frames.of([recogniser.hear(clips(2)[0])])), ["aaa"])
     assert float(impossible.detach()) == 0.0
     assert recogniser.units.frames_needed("aaa") == 5
     with pytest.raises(DataError, match="2 clips came with 1"):
-        recogniser.loss(frames, ["ab"])
+        recogniser.loss(recogniser.outputs(frames), ["ab"])
 
 
 def test_only_what_is_named_gets_a_gradient(whisper: Callable[..., Recogniser]) -> None:
@@ -175,13 +179,13 @@ def test_only_what_is_named_gets_a_gradient(whisper: Callable[..., Recogniser]) 
     frames = Frames.of([recogniser.hear(clip) for clip in clips(9, 4)])
     si = recogniser.layout.components["si"]
     recogniser.flat.zero_gradient()
-    recogniser.loss(frames, ["ab", "c"]).backward()
+    recogniser.loss(recogniser.outputs(frames), ["ab", "c"]).backward()
     whole = recogniser.flat.gradient.clone()
     for names, here, elsewhere in (("si", slice(0, si), slice(si, None)), ("sd", slice(si, None), slice(0, si))):
         chosen = {slot.name for slot in recogniser.layout.slots if slot.component == names}
         recogniser.flat.zero_gradient()
         with recogniser.training_only(chosen):
-            recogniser.loss(frames, ["ab", "c"]).backward()
+            recogniser.loss(recogniser.outputs(frames), ["ab", "c"]).backward()
         assert torch.allclose(recogniser.flat.gradient[here], whole[here])
         assert not recogniser.flat.gradient[elsewhere].any()
     assert not any(tensor.requires_grad for tensor in recogniser.front.parameters())
@@ -206,7 +210,9 @@ def test_pretrained_whisper_gives_its_own_frames(weights_root: Path) -> None:
     frames = Frames.of([recogniser.hear(log_mel)])
     with torch.no_grad():
         expected = theirs(log_mel[None]).last_hidden_state
-        assert torch.allclose(recogniser.log_probs(frames), recogniser.sd.head(expected).log_softmax(-1), atol=1e-4)
+        assert torch.allclose(
+            recogniser.outputs(frames).log_probs, recogniser.sd.head(expected).log_softmax(-1), atol=1e-4
+        )
 
 
 def test_mistakes_are_refused_with_a_remedy(tmp_path: Path) -> None:

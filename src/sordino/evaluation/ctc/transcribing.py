@@ -76,7 +76,7 @@ def transcribe_clips(
     order = sorted(range(len(pieces)), key=lambda place: len(pieces[place][1]))  # so that little is padded
     for first in range(0, len(order), batch_size):
         batch = order[first : first + batch_size]
-        log_probs = recogniser.log_probs(Frames.of([pieces[place][1] for place in batch])).cpu()
+        log_probs = recogniser.outputs(Frames.of([pieces[place][1] for place in batch])).log_probs.cpu()
         for place, scores in zip(batch, log_probs, strict=True):
             written[place] = decoder(scores[: len(pieces[place][1])])
     recogniser.train(was_training)

@@ -14,7 +14,7 @@ from sordino.models.ctc.units import ALPHABET, Units
 if TYPE_CHECKING:
     from sordino.models.ctc.loading import load_recogniser
     from sordino.models.ctc.parts import FRAMES_PER_S, Front
-    from sordino.models.ctc.recogniser import SD, SI, Frames, Recogniser
+    from sordino.models.ctc.recogniser import SD, SI, Frames, Outputs, Recogniser
 
 __all__ = [
     "ALPHABET",
@@ -24,6 +24,7 @@ __all__ = [
     "CtcOptions",
     "Frames",
     "Front",
+    "Outputs",
     "Recogniser",
     "Units",
     "load_recogniser",
@@ -35,6 +36,7 @@ _HOMES = {
     "SI": "recogniser",
     "Frames": "recogniser",
     "Front": "parts",
+    "Outputs": "recogniser",
     "Recogniser": "recogniser",
     "load_recogniser": "loading",
 }

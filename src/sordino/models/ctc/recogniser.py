@@ -6,7 +6,7 @@ personalised federated learning for dysarthric speech (arXiv 2606.13253).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from sordino.models.ctc.parts import Front, Parts
 from sordino.models.ctc.units import Units
 from sordino.models.flat import FlatParameters, trainable
 
-__all__ = ["SD", "SI", "Frames", "Recogniser"]
+__all__ = ["SD", "SI", "Frames", "Outputs", "Recogniser"]
 
 SI: Final = "si"
 """Component of what all speakers share: the layers up to the split."""
@@ -57,6 +57,25 @@ class Frames:
     def inside(self) -> torch.Tensor:
         """Which frames belong to their clip: bool [batch, longest]."""
         return torch.arange(self.states.shape[1])[None] < self.lengths[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What a recogniser makes of some clips.
+
+    Shape:
+        embeddings: float32 [batch, width], each clip's mean over time of the speaker-independent part's output.
+        log_probs: float32 [batch, longest, units], logarithms of each frame's distribution.
+    """
+
+    frames: Frames
+    embeddings: torch.Tensor
+    log_probs: torch.Tensor
+
+
+def _time_mean(states: torch.Tensor, frames: Frames) -> torch.Tensor:
+    inside = frames.inside.to(states.device)[:, :, None]
+    return (states * inside).sum(dim=1) / inside.sum(dim=1)
 
 
 class _Layers(nn.Module):
@@ -151,20 +170,18 @@ class Recogniser(nn.Module):
         frames: torch.Tensor = self.front(clip.to(self.flat.values.device))
         return frames.cpu()
 
-    def si_states(self, frames: Frames) -> torch.Tensor:
-        """What the speaker-independent part makes of some clips: float32 [batch, longest, width]."""
-        states: torch.Tensor = self.si(frames.states.to(self.flat.values.device), self._mask(frames))
-        return states
+    def outputs(self, frames: Frames) -> Outputs:
+        """What both parts make of some clips."""
+        if torch.is_grad_enabled():
+            self.flat.attach()
+        mask = self._mask(frames)
+        states = self.si(frames.states.to(self.flat.values.device), mask)
+        scores = self.sd(states, mask)
+        return Outputs(frames, _time_mean(states, frames), F.log_softmax(scores.float(), dim=-1))
 
     def embeddings(self, frames: Frames) -> torch.Tensor:
-        """Each clip's mean over time of the SI output: float32 [batch, width]."""
-        inside = frames.inside.to(self.flat.values.device)[:, :, None]
-        return (self.si_states(frames) * inside).sum(dim=1) / inside.sum(dim=1)
-
-    def log_probs(self, frames: Frames) -> torch.Tensor:
-        """Logarithm of each frame's output distribution: float32 [batch, longest, units]."""
-        scores = self.sd(self.si_states(frames), self._mask(frames))
-        return F.log_softmax(scores.float(), dim=-1)
+        """Each clip's mean over time of the speaker-independent part's output: float32 [batch, width]."""
+        return _time_mean(self.si(frames.states.to(self.flat.values.device), self._mask(frames)), frames)
 
     def _mask(self, frames: Frames) -> torch.Tensor | None:
         """Added to the attention's scores: float32 [batch, 1, 1, longest]; None where no clip is padded."""
@@ -174,30 +191,29 @@ class Recogniser(nn.Module):
         hidden = torch.zeros(inside.shape).masked_fill(~inside, torch.finfo(torch.float32).min)
         return hidden[:, None, None].to(self.flat.values.device)
 
-    def loss(self, frames: Frames, texts: Sequence[str], *, num_units: int | None = None) -> torch.Tensor:
+    def loss(self, outputs: Outputs, texts: Sequence[str], *, num_units: int | None = None) -> torch.Tensor:
         """``-log P(text | clip)`` summed over all alignments, a unit of the texts.
 
         A text that has more units than the clip can write counts as zero: nothing could be learned from it.
 
         Args:
-            frames: the clips.
+            outputs: of the clips.
             texts: their normalised transcripts.
             num_units: what to divide the sum by where the clips are part of a larger batch: the units of all of it.
 
         Raises:
             DataError: as many texts as there are not clips.
         """
-        if len(texts) != len(frames) or not texts:
-            raise DataError(f"{len(frames)} clips came with {len(texts)} transcripts; give one for each, at least one.")
-        if torch.is_grad_enabled():
-            self.flat.attach()
+        if len(texts) != len(outputs.frames) or not texts:
+            raise DataError(
+                f"{len(outputs.frames)} clips came with {len(texts)} transcripts; give one for each, at least one."
+            )
         targets = [self.units.encode(text) for text in texts]
         lengths = torch.tensor([len(target) for target in targets])
-        log_probs = self.log_probs(frames)
         losses = F.ctc_loss(
-            log_probs.transpose(0, 1),
+            outputs.log_probs.transpose(0, 1),
             torch.tensor([place for target in targets for place in target], dtype=torch.int64),
-            frames.lengths,
+            outputs.frames.lengths,
             lengths,
             blank=self.units.blank,
             reduction="none",
@@ -206,7 +222,7 @@ class Recogniser(nn.Module):
         return losses.sum() / max(1, int(lengths.sum()) if num_units is None else num_units)
 
     @contextmanager
-    def training_only(self, names: set[str]) -> Iterator[None]:
+    def training_only(self, names: Collection[str]) -> Iterator[None]:
         """Leaves tensors of other names without gradients, and spares the work of computing them."""
         others = [tensor for name, _, tensor in trainable(self) if name not in names]
         for tensor in others:
