@@ -61,6 +61,11 @@ class ServerProcess:
         )
 
     @property
+    def pid(self) -> int | None:
+        """Of its process; None when there is none."""
+        return None if self._process is None else self._process.pid
+
+    @property
     def log(self) -> str:
         """What it has said so far."""
         return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
