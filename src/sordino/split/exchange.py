@@ -64,6 +64,11 @@ class Exchange:
         self._states: dict[_Key, torch.Tensor] = {}
         self._sent: dict[_Key, Sent] = {}
 
+    def with_server(self, server: StateServer) -> Exchange:
+        """The same sequences, sent as they were to another server; nothing is kept on disk of it."""
+        rows = (one[self.mask] for one in (self.clean, self.noised))
+        return Exchange(self.sequences, clean=next(rows), noised=next(rows), server=server)
+
     def __len__(self) -> int:
         return len(self.sequences)
 

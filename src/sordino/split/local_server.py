@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -111,19 +111,34 @@ class LocalStates:
     ) -> torch.Tensor:
         """The same with a graph back to ``noised``, for the layer filter; only the model's owner can do this."""
         require_batch(self._card, noised, mask)
+        inputs = {"attention_mask": mask.to(self.device).long(), "use_cache": False}
+        states = self._read(noised, layers=layers, reduction=reduction, inputs=inputs)
+        return states.masked_fill(~mask[:, None, :, None], 0.0)
+
+    @torch.no_grad()
+    def next_states(
+        self, noised: torch.Tensor, cache: Cache, *, layers: Sequence[int], reduction: int | None = None
+    ) -> torch.Tensor:
+        """States of tokens that follow those in ``cache``, which grows by them; see `sordino.split.growing`.
+
+        Shape:
+            noised: float32 [batch, new tokens, d], without padding
+            result: float32 [batch, len(layers), new tokens, d or d/r]
+        """
+        return self._read(noised, layers=layers, reduction=reduction, inputs={"cache": cache, "use_cache": True})
+
+    def _read(
+        self, noised: torch.Tensor, *, layers: Sequence[int], reduction: int | None, inputs: Mapping[str, Any]
+    ) -> torch.Tensor:
         self._card.require_layers(layers, reduction=reduction)
         with self._keeping() as kept:
-            parameter = next(self.stack.parameters())
-            self.stack(
-                inputs_embeds=noised.to(parameter), attention_mask=mask.to(parameter.device).long(), use_cache=False
-            )
+            self.stack(inputs_embeds=noised.to(next(self.stack.parameters())), **inputs)
         chosen = [kept[layer].float() for layer in layers]
         if reduction is not None:
             chosen = [
                 states @ self._projection(layer, reduction).T for layer, states in zip(layers, chosen, strict=True)
             ]
-        states = torch.stack(chosen, dim=1).to(noised.device)  # [batch, layers, tokens, d or d/r]
-        return states.masked_fill(~mask[:, None, :, None], 0.0)
+        return torch.stack(chosen, dim=1).to(noised.device)  # [batch, layers, tokens, d or d/r]
 
     def last_state_after(
         self, layer: int, output: torch.Tensor, embeddings: torch.Tensor, mask: torch.Tensor

@@ -1,7 +1,15 @@
 """Attacks: what somebody learns who wants to. They take arrays and callables, and know no model and no trainer."""
 
+from sordino.evaluation.attacks.attribute import attribute_inference
 from sordino.evaluation.attacks.canaries import Canaries, Filter, Sighting, matched_filter
 from sordino.evaluation.attacks.canary_audit import Finding, Foresight, all_guesses, foresee, judge
+from sordino.evaluation.attacks.embedding_inversion import (
+    InversionSuccess,
+    averaged,
+    learned_inversion,
+    nearest_tokens,
+    token_success,
+)
 from sordino.evaluation.attacks.linear_probe import linear_probe
 from sordino.evaluation.attacks.membership import loss_drop
 from sordino.evaluation.attacks.one_run import (
@@ -19,19 +27,25 @@ __all__ = [
     "Filter",
     "Finding",
     "Foresight",
+    "InversionSuccess",
     "RelearnTime",
     "Sighting",
     "Success",
     "all_guesses",
+    "attribute_inference",
+    "averaged",
     "enough_guesses",
     "epsilon_lower_bound",
     "foresee",
     "judge",
+    "learned_inversion",
     "linear_probe",
     "loss_drop",
     "matched_filter",
     "modality_presence",
+    "nearest_tokens",
     "p_value",
     "relearn_time",
     "require_countable",
+    "token_success",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from sordino._check import at_least, positive
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.corrector import Corrector
-    from sordino.split.exchange import Exchange
+    from sordino.split.exchange import Exchange, Sent
     from sordino.split.hidden_states import StateServer
     from sordino.split.sending import Sender
 
@@ -29,6 +29,11 @@ class Channel(Protocol):
     @property
     def server(self) -> StateServer:
         """Answers afterwards, with what it has learned."""
+        ...
+
+    @property
+    def sent(self) -> Sent:
+        """Bytes so far."""
         ...
 
     def begin(self, epoch: int) -> None:
@@ -67,6 +72,11 @@ class TrainingMode(ABC):
         positive("training.lr", self.lr)
         at_least("training.weight_decay", self.weight_decay, 0)
         at_least("training.dropout", self.dropout, 0)
+
+    def client_only(self) -> TrainingMode:
+        """Training with the same settings in which nothing more is sent, for methods that have no part at the server."""
+        settings = {field.name: getattr(self, field.name) for field in fields(TrainingMode)}
+        return MODES.get("client-only")(**settings)
 
     @abstractmethod
     def open(

@@ -24,6 +24,7 @@ class _Fetched:
     def __init__(self, exchange: Exchange, *, layers: tuple[int, ...], reduction: int | None) -> None:
         self.server = exchange.server
         self._states = exchange.states(layers, reduction=reduction)
+        self.sent = exchange.sent(layers, reduction=reduction)
 
     def begin(self, epoch: int) -> None:
         """Nothing to pay."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias
 
 import torch
 
@@ -12,12 +12,13 @@ from sordino.errors import ConfigError
 from sordino.seeds import Seeds
 from sordino.split.bottleneck import Bottleneck
 from sordino.split.corrector import Corrector
-from sordino.split.exchange import Exchange
+from sordino.split.exchange import Exchange, Sent
 from sordino.split.local_server import LocalStates
 from sordino.split.trained_server import TrainedServer
 
 __all__ = ["GradientChannel", "LearningServer", "open_channel"]
 
+_FLOAT: Final = 4
 _Pay: TypeAlias = Callable[[int], torch.Tensor]
 _Release: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -46,6 +47,7 @@ class GradientChannel:
         weight: a, of the bottleneck's loss.
         pay: called before each epoch; gives the noised embeddings of that epoch, padded.
         release: what is sent of a batch's gradient.
+        sent: bytes so far.
 
     Shape:
         pay: float32 [sequences, longest, d]
@@ -58,6 +60,7 @@ class GradientChannel:
     weight: float
     pay: _Pay
     release: _Release
+    sent: Sent = field(default_factory=Sent)
 
     def begin(self, epoch: int) -> None:
         """See `Channel.begin`."""
@@ -66,6 +69,10 @@ class GradientChannel:
     def states(self, rows: torch.Tensor) -> torch.Tensor:
         """See `Channel.states`."""
         self._graph = self.server.forward(self._noised[rows], self.exchange.mask[rows])
+        tokens, (_, layers, _, width) = int(self.exchange.mask[rows].sum()), self._graph.shape
+        # Embeddings and the gradient go up, states come down.
+        states = _FLOAT * tokens * layers * width
+        self.sent += Sent(_FLOAT * tokens * self._noised.shape[2] + states, states)
         return self._graph.detach().requires_grad_()
 
     def loss(self, corrector: Corrector, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:

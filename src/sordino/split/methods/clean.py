@@ -1,0 +1,36 @@
+"""The upper reference: clean embeddings and a linear head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from sordino.split.methods.base import METHODS, Scene, SplitMethod
+
+if TYPE_CHECKING:
+    from sordino.split.linear_head import FittedHead
+
+__all__ = ["Clean"]
+
+
+@METHODS.register("clean")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clean(SplitMethod):
+    """The last states on clean embeddings with a linear head: what noise costs is counted from here.
+
+    The model runs in the client's own process for it, so nothing is released; a client who could really do that would need
+    no server.
+    """
+
+    sees: ClassVar[Literal["noised", "clean", "nothing"]] = "clean"
+
+    def fit(self, scene: Scene) -> FittedHead:
+        """See `SplitMethod.fit`."""
+        from sordino.split.linear_head import fit_head
+
+        last = [scene.clean.server.describe().num_blocks]
+        return fit_head(
+            scene.clean,
+            features=lambda exchange: exchange.states(last)[:, 0],
+            used=lambda exchange: exchange.sent(last),
+        )

@@ -1,0 +1,28 @@
+"""Control: no large model at all, a linear head on clean embeddings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from sordino.split.methods.base import METHODS, Scene, SplitMethod
+
+if TYPE_CHECKING:
+    from sordino.split.linear_head import FittedHead
+
+__all__ = ["EmbeddingMean"]
+
+
+@METHODS.register("embedding-mean")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingMean(SplitMethod):
+    """A linear head on the mean of the clean embeddings, which never leave: a bag of words, the least a client can do."""
+
+    sees: ClassVar[Literal["noised", "clean", "nothing"]] = "nothing"
+
+    def fit(self, scene: Scene) -> FittedHead:
+        """See `SplitMethod.fit`."""
+        from sordino.split.exchange import Sent
+        from sordino.split.linear_head import fit_head
+
+        return fit_head(scene.train, features=lambda exchange: exchange.clean, used=lambda _: Sent())

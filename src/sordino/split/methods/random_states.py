@@ -1,0 +1,43 @@
+"""Control: the side network with noise for states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from sordino.split.methods.base import METHODS, Scene, SplitMethod
+
+if TYPE_CHECKING:
+    from sordino.split.fitting import FittedCorrector
+
+__all__ = ["RandomStates"]
+
+
+@METHODS.register("random-states")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomStates(SplitMethod):
+    """HiddenEcho's side network with random numbers in place of the server's states, sending nothing.
+
+    It tells a gain of the states from a gain of the noise that they bring: noise alone can regularise.
+    """
+
+    sees: ClassVar[Literal["noised", "clean", "nothing"]] = "nothing"
+
+    def fit(self, scene: Scene) -> FittedCorrector:
+        """See `SplitMethod.fit`."""
+        import torch
+
+        from sordino.split.fitting import fit_corrector
+        from sordino.split.stand_in import StandIn
+
+        random = torch.Generator().manual_seed(scene.seeds.at("random states").integer())
+        server = StandIn(scene.train.server.describe(), lambda shape: torch.randn(shape, generator=random))
+        return fit_corrector(
+            scene.train.with_server(server),
+            classes=scene.classes,
+            layers=scene.layers,
+            reduction=scene.reduction,
+            mode=scene.mode.client_only(),
+            sender=scene.sender,
+            seeds=scene.seeds,
+        )
