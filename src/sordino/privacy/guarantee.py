@@ -159,8 +159,8 @@ def _refuse(options: PrivacyOptions, phases: Sequence[Phase]) -> None:
         if learns and (by_clients or phase.reads in (Reads.EACH, Reads.MIX)) and phase.clip_norm is None:
             raise ConfigError(
                 f"privacy.tracking or allocation {options.allocation.name!r} reads how many clients were clipped, which "
-                f"phase {phase.name!r} does not release: expected a fixed clip norm and an allocation that does not ask; unset "
-                'tracking and set privacy.allocation to "flat", "dim" or "alpha-split".'
+                f"phase {phase.name!r} does not release: expected a fixed clip norm and an allocation that does not ask; "
+                'unset tracking and set privacy.allocation to "flat", "dim" or "alpha-split".'
             )
 
 

@@ -24,7 +24,7 @@ from sordino.privacy.events import Event, GaussianEvent, GaussianRelease, PlainR
 __all__ = ["client_event", "joint"]
 
 _REPLACED: Final = "replace-one"
-_UPLOADS: Final = "what every client sends, noised before it leaves"
+_UPLOADS: Final = "what clients sent, noised by each, and everybody's models made of it"
 
 
 def client_event(noise_multiplier: float) -> GaussianRelease:

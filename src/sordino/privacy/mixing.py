@@ -103,14 +103,16 @@ class MixedSum:
         plan: of the phase; updates under other bounds are refused.
     """
 
-    __slots__ = ("_mixing", "_plan", "_rows")
+    __slots__ = ("_mixing", "_plan", "_released", "_rows")
 
     def __init__(self, mixing: Mixing, plan: Plan) -> None:
-        self._mixing, self._plan = mixing, plan
+        self._mixing, self._plan, self._released = mixing, plan, False
         self._rows = np.zeros((len(mixing.clients), plan.clipper.size))
 
     def add(self, client: str, update: ClippedUpdate) -> None:
         """Adds one client's update to every output that listens to it."""
+        if self._released:
+            raise PrivacyError("this mixture was released already; start another for the next phase.")
         if not isinstance(update, BoundedUpdate) or update.clipper != self._plan.clipper:
             raise PrivacyError(
                 "an update clipped to other bounds or for another layout was mixed; clip it with the plan of this phase."
@@ -129,7 +131,7 @@ class MixedSum:
             PrivacyError: a receipt for another event or used before.
         """
         receipt.spend(self._plan.event(), seeded=noise.seeded)
-        rows, self._rows = self._rows, self._rows[:0]
+        rows, self._rows, self._released = self._rows, np.empty((0, 0)), True
         stds = [self._mixing.sensitivity * std for std in self._plan.noise_stds]
         blocks, n = self._plan.clipper.bounds.blocks, self._plan.expected_cohort
         released: dict[str, Released] = {}

@@ -149,6 +149,9 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
         f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {neighbours}, no outcome of the "
         f"{len(events)} {what} becomes more than {odds} times likelier, except with probability {terms.delta:g}."
     )
+    released = dict.fromkeys(event.what for event in events if isinstance(event, GaussianRelease) and event.what)
+    if released:
+        bound += f" That is of all that was released, seen together: {'; '.join(released)}."
     if value > MEANINGFUL:
         return _join(
             f"A guarantee in name only. {bound} A factor this large protects nobody: do not call this run private.",
