@@ -1,4 +1,4 @@
-"""Sequences that grow by a few tokens at a time, as when text is generated: the server keeps the keys and values of the rest.
+"""Sequences that grow by a few tokens at a time, as when text is generated: the server keeps keys and values of the rest.
 
 Sequences that grow together have one length, so none is padded; open one growth for each length.
 """
@@ -6,7 +6,7 @@ Sequences that grow together have one length, so none is padded; open one growth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
@@ -70,7 +70,8 @@ class LocalGrowth:
                 "states of the whole sequences."
             )
         self._model, self._layers, self._reduction = model, tuple(layers), reduction
-        self._cache = DynamicCache(config=model.stack.config)
+        config: Any = model.stack.config
+        self._cache = DynamicCache(config=config)
         self._batch: int | None = None
         self.tokens = 0
 
@@ -83,15 +84,18 @@ class LocalGrowth:
 
     def close(self) -> None:
         """See `Growth.close`."""
-        self._cache.crop(0)
+        self._cache.layers.clear()
 
 
 def require_growth(card: ModelCard, noised: torch.Tensor, *, batch: int | None, before: int) -> None:
     """Raises DataError unless ``noised`` can follow ``before`` tokens of ``batch`` sequences, None for a first time."""
     require_batch(card, noised, torch.ones(noised.shape[:2], dtype=torch.bool))
     if batch not in (None, len(noised)):
-        raise DataError(f"{len(noised)} sequences: expected the {batch} that grow here; open another growth for others.")
+        raise DataError(
+            f"{len(noised)} sequences: expected the {batch} that grow here; open another growth for others."
+        )
     if before + noised.shape[1] > card.max_tokens:
         raise DataError(
-            f"{before} tokens and {noised.shape[1]} more: expected at most the {card.max_tokens} of {card.model}; stop earlier."
+            f"{before} tokens and {noised.shape[1]} more: expected at most the {card.max_tokens} of {card.model}; stop "
+            "earlier."
         )

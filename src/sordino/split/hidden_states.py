@@ -21,7 +21,7 @@ from sordino._check import at_least
 from sordino.errors import ConfigError, DataError
 from sordino.seeds import Seeds
 
-__all__ = ["ModelCard", "StateServer", "public_projection"]
+__all__ = ["ModelCard", "StateServer", "public_projection", "require_batch"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +136,20 @@ def public_projection(card: ModelCard, layer: int, *, reduction: int) -> torch.T
     random = Seeds(card.projection_seed).at("split", "projection", layer, reduction).generator()
     entries = random.standard_normal((rows, card.width)) / np.sqrt(rows)
     return torch.from_numpy(entries.astype(np.float32))
+
+
+def require_batch(card: ModelCard, noised: torch.Tensor, mask: torch.Tensor) -> None:
+    """Raises DataError unless these are embeddings and a mask that a model of this card can take."""
+    if noised.ndim != 3 or noised.shape[2] != card.width or mask.shape != noised.shape[:2] or not noised.numel():
+        raise DataError(
+            f"embeddings of shape {tuple(noised.shape)} with a mask of shape {tuple(mask.shape)}: expected "
+            f"[batch, tokens, {card.width}] and [batch, tokens]; send embeddings of {card.model}."
+        )
+    if mask.dtype != torch.bool or not bool(mask[:, 0].all()):
+        raise DataError("the mask must be boolean and true at every sequence's first token; pad on the right.")
+    if noised.shape[1] > card.max_tokens:
+        raise DataError(
+            f"{noised.shape[1]} tokens: expected at most the {card.max_tokens} of {card.model}; cut the sequence."
+        )
+    if not bool(torch.isfinite(noised).all()):
+        raise DataError("embeddings that are not finite; lower the noise, or look for a fault in the client.")

@@ -9,16 +9,20 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
 from torch import nn
 
-from sordino.errors import ConfigError, DataError
+from sordino.errors import ConfigError
 from sordino.models.checkpoints import read_config, reading, require_complete
-from sordino.split.hidden_states import ModelCard, public_projection
+from sordino.split.growing import LocalGrowth
+from sordino.split.hidden_states import ModelCard, public_projection, require_batch
 
-__all__ = ["LocalStates", "require_batch"]
+if TYPE_CHECKING:
+    from transformers import Cache
+
+__all__ = ["LocalStates"]
 
 _WHAT: Final = "split.model"
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -106,6 +110,10 @@ class LocalStates:
         """See `StateServer.states`."""
         return self.differentiable_states(noised, mask, layers=layers, reduction=reduction)
 
+    def open(self, *, layers: Sequence[int], reduction: int | None = None) -> LocalGrowth:
+        """See `GrowingServer.open`."""
+        return LocalGrowth(self, layers=layers, reduction=reduction)
+
     def differentiable_states(
         self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
     ) -> torch.Tensor:
@@ -175,23 +183,6 @@ class LocalStates:
             yield kept
         finally:
             self._kept.reset(token)
-
-
-def require_batch(card: ModelCard, noised: torch.Tensor, mask: torch.Tensor) -> None:
-    """Raises DataError unless these are embeddings and a mask that a model of this card can take."""
-    if noised.ndim != 3 or noised.shape[2] != card.width or mask.shape != noised.shape[:2] or not noised.numel():
-        raise DataError(
-            f"embeddings of shape {tuple(noised.shape)} with a mask of shape {tuple(mask.shape)}: expected "
-            f"[batch, tokens, {card.width}] and [batch, tokens]; send embeddings of {card.model}."
-        )
-    if mask.dtype != torch.bool or not bool(mask[:, 0].all()):
-        raise DataError("the mask must be boolean and true at every sequence's first token; pad on the right.")
-    if noised.shape[1] > card.max_tokens:
-        raise DataError(
-            f"{noised.shape[1]} tokens: expected at most the {card.max_tokens} of {card.model}; cut the sequence."
-        )
-    if not bool(torch.isfinite(noised).all()):
-        raise DataError("embeddings that are not finite; lower the noise, or look for a fault in the client.")
 
 
 def _is_t5(config: Any) -> bool:

@@ -9,8 +9,7 @@ from typing import Self
 import torch
 
 from sordino.errors import DataError
-from sordino.split.hidden_states import ModelCard
-from sordino.split.local_server import require_batch
+from sordino.split.hidden_states import ModelCard, require_batch
 from sordino.split.wire.messages import Message
 
 __all__ = ["Batch", "pack", "unpack"]
