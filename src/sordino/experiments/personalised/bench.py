@@ -1,0 +1,141 @@
+"""What all methods are run on: the same recogniser, start, speakers and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from sordino.data import Utterance
+from sordino.data.clips import ClipStore
+from sordino.evaluation import Sample, normalise
+from sordino.evaluation.ctc import Decoder, transcribe_clips
+from sordino.experiments.observer import Observer
+from sordino.experiments.personalised.speakers import Speakers, speakers_of
+from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.federated.ctc_training import CtcLearner
+from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
+from sordino.seeds import Seeds
+
+__all__ = ["Bench", "Heard", "make_bench"]
+
+_PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What models wrote for everybody's held-out utterances."""
+
+    test: Sequence[Sample]
+    development: Sequence[Sample]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything that the methods have in common.
+
+    Attributes:
+        options: the experiment.
+        speakers: the clients.
+        recognisers: copies of one model, one for each client that is trained at a time.
+        clips: their frames.
+        decoder: reads their output.
+        start: the parameters that every method starts from, float32 [layout.size].
+        seeds: root of everything that the seed fixes.
+    """
+
+    options: PersonalisedExperiment
+    speakers: Speakers
+    recognisers: tuple[Recogniser, ...]
+    clips: ClipStore
+    decoder: Decoder
+    start: torch.Tensor
+    seeds: Seeds
+
+    @property
+    def training(self) -> Mapping[str, Sequence[Utterance]]:
+        """Each client's utterances to train on."""
+        return {name: speaker.train for name, speaker in self.speakers.known.items()}
+
+    def learners(self) -> tuple[CtcLearner, ...]:
+        """New learners, whose work is counted from zero."""
+        local = self.options.federated.local
+        return tuple(CtcLearner(model, self.clips, self.training, local) for model in self.recognisers)
+
+    def listen(self, values_of: Callable[[str], torch.Tensor]) -> Heard:
+        """Everybody's held-out utterances, each transcribed by the speaker's own model.
+
+        Args:
+            values_of: the parameters for a speaker, float32 [layout.size].
+        """
+        test: list[Sample] = []
+        development: list[Sample] = []
+        model = self.recognisers[0]
+        for name, speaker in self.speakers.known.items():
+            model.flat.load(values_of(name))
+            written = transcribe_clips(
+                model,
+                self.clips,
+                [*speaker.test, *speaker.development],
+                decoder=self.decoder,
+                batch_size=self.options.evaluation.batch_size,
+            )
+            test += written[: len(speaker.test)]
+            development += written[len(speaker.test) :]
+        return Heard(test, development)
+
+
+def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None) -> Bench:
+    """Loads recogniser and speakers, and trains the start on public speech.
+
+    Args:
+        options: the experiment.
+        observer: is told what was left out.
+        start: that of an interrupted run, which is not trained again.
+
+    Raises:
+        ConfigError: options that do not fit each other.
+        DataError: recordings that cannot be used.
+    """
+    if options.simulation.threads:
+        torch.set_num_threads(options.simulation.threads)
+    seeds = Seeds(options.seed)
+    model, clips = _heard_by(options.model, seeds, memory_mb=options.data.memory_mb)
+    splits = options.data.corpus.load(options.model.window_s)
+    speakers = speakers_of(splits, options.data, seeds)
+    for note in speakers.notes:
+        observer.note(note)
+    if start is None:
+        start = _trained(model, clips, options, seeds.at("start"), observer)
+    copies = (load_recogniser(options.model, seed=_head(seeds)) for _ in range(options.simulation.workers - 1))
+    vocabulary = [normalise(word) for word in options.model.vocabulary]
+    decoder = Decoder(model.units, options.evaluation.decoding, vocabulary)
+    return Bench(options, speakers, (model, *copies), clips, decoder, start, seeds)
+
+
+def _head(seeds: Seeds) -> int:
+    return seeds.at("output layer").integer()
+
+
+def _heard_by(options: CtcOptions, seeds: Seeds, *, memory_mb: float) -> tuple[Recogniser, ClipStore]:
+    model = load_recogniser(options, seed=_head(seeds))
+    clips = ClipStore(model.hear, num_mels=model.front.num_mels, window_s=options.window_s, limit_mb=memory_mb)
+    return model, clips
+
+
+def _trained(
+    model: Recogniser, clips: ClipStore, options: PersonalisedExperiment, seeds: Seeds, observer: Observer
+) -> torch.Tensor:
+    """The recogniser after training on public speech; as it is without any."""
+    begun = model.flat.snapshot()
+    if options.start.corpus is None:
+        return begun
+    public = options.start.corpus.load(options.model.window_s).train
+    spelt = [replace(utterance, text=normalise(utterance.text, utterance.language)) for utterance in public]
+    learner = CtcLearner(model, clips, {_PUBLIC: spelt}, options.start.local)
+    result = learner.fit(_PUBLIC, begun, seeds=seeds)
+    observer.note(
+        f"start: {options.start.local.epochs} passes over {len(spelt)} public utterances, mean loss {result.loss:.3f}."
+    )
+    return begun + result.update.values

@@ -1,0 +1,160 @@
+"""One method, or one reference, run on the bench: what its models wrote, and what that took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from sordino.evaluation import Sample
+from sordino.experiments.personalised.bench import Bench
+from sordino.experiments.personalised.rehearsal import price_of
+from sordino.federated import FederatedMethod, InProcess, RoundResult, ServerState, run_rounds
+from sordino.federated.ctc_training import CtcLearner
+from sordino.privacy import (
+    Ledger,
+    NoiseSource,
+    PhasedPlan,
+    PlainRelease,
+    Reads,
+    make_round_plan,
+)
+
+__all__ = ["Cost", "Outcome", "compete", "train_together", "untouched"]
+
+_EVERYBODY = "everybody"
+_BYTES = 4
+"""A float32's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a method took, all clients together.
+
+    Attributes:
+        rounds: that were done; 0 where there are none.
+        passes: over a client's own utterances, forward and backward, on average over the clients.
+        steps: optimiser steps.
+        examples: utterances forward and backward.
+        heard: utterances forward only, for embeddings and for what a reference model makes of them.
+        bytes_up: that clients sent; what came back to them is ``bytes_down``. The start, which everybody is given once, is
+            in neither.
+        cpu_s: seconds of processor time of the training.
+    """
+
+    rounds: int = 0
+    passes: float = 0.0
+    steps: int = 0
+    examples: int = 0
+    heard: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+    cpu_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a method.
+
+    Attributes:
+        cost: what it took.
+        test: what the speakers' models wrote for their test utterances.
+        development: likewise, for utterances that options may be chosen by.
+        charges: its first charge in the ledger, and one past its last.
+    """
+
+    cost: Cost
+    test: Sequence[Sample]
+    development: Sequence[Sample]
+    charges: tuple[int, int]
+
+
+def compete(
+    bench: Bench, name: str, method: FederatedMethod, ledger: Ledger, *, after_round: Callable[[int, int], None]
+) -> Outcome:
+    """Runs a method for as many rounds as its passes pay for.
+
+    Args:
+        bench: what it is run on.
+        name: as it is called in the experiment.
+        method: the method.
+        ledger: charged for what it releases.
+        after_round: is told how many of its rounds are done, and of how many.
+
+    Raises:
+        BudgetExhausted: the budget ends before the rounds do.
+        ConfigError: the passes do not pay for one round, or the privacy asked for does not fit the method.
+    """
+    first, started, learners = len(ledger.charges), time.process_time(), bench.learners()
+    layout, size = learners[0].layout, learners[0].embedding_size
+    price = price_of(method, layout=layout, embedding_size=size, epochs=bench.options.federated.local.epochs)
+    rounds = price.rounds(bench.options.federated.passes, name=name)
+    plan = make_round_plan(
+        bench.options.privacy,
+        phases=method.phases(layout, embedding_size=size),
+        layout=layout,
+        cohort=bench.options.federated.cohort,
+        rounds=rounds,
+        terms=ledger.terms,
+    )
+    backend, cost = InProcess(learners, tuple(bench.speakers.known)), Cost()
+    state = ServerState(0, bench.start.clone())
+    noise = NoiseSource(bench.seeds.at("privacy") if ledger.terms.seeded else None)
+    seeds = bench.seeds.at("training")
+    for result in run_rounds(
+        state, plan, rounds=rounds, method=method, backend=backend, ledger=ledger, noise=noise, seeds=seeds
+    ):
+        state, cost = result.state, _with_bytes(cost, result, plan)
+        after_round(state.round, rounds)
+    models = {
+        client: method.personal(
+            state,
+            client,
+            learner=learners[0],
+            memory=backend.memory.of(client, (rounds + 1, 0)),
+            seeds=seeds.at(client),
+        )
+        for client in bench.speakers.known
+    }
+    cost = replace(_with_work(cost, bench, learners), rounds=rounds, cpu_s=time.process_time() - started)
+    return _heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
+
+
+def train_together(bench: Bench, ledger: Ledger) -> Outcome:
+    """The reference that no federation has: one model, trained on everybody's pooled recordings for the same passes."""
+    first, started, learner = len(ledger.charges), time.process_time(), bench.learners()[0]
+    pooled = [utterance for own in bench.training.values() for utterance in own]
+    local = replace(bench.options.federated.local, epochs=bench.options.federated.passes)
+    central = replace(learner, clients={_EVERYBODY: pooled}, options=local)
+    ledger.charge(PlainRelease(what="a model trained on everybody's pooled recordings"), round=0)
+    values = bench.start + central.fit(_EVERYBODY, bench.start, seeds=bench.seeds.at("central")).update.values
+    cost = replace(_with_work(Cost(), bench, [central]), cpu_s=time.process_time() - started)
+    return _heard(bench, lambda _: values, cost, (first, len(ledger.charges)))
+
+
+def untouched(bench: Bench, ledger: Ledger) -> Outcome:
+    """The start, for everybody."""
+    return _heard(bench, lambda _: bench.start, Cost(), (len(ledger.charges), len(ledger.charges)))
+
+
+def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -> Cost:
+    drawn, names = result.telemetry.to_json()["drawn"], {slot.name for slot in plan.layout.slots}
+    sent = [step.phase.layout for step in plan.steps if step.phase.reads is not Reads.NOTHING]
+    answered = [layout for layout in sent if names.issuperset(slot.name for slot in layout.slots)]
+    up, down = (drawn * _BYTES * sum(layout.size for layout in layouts) for layouts in (sent, answered))
+    return replace(cost, bytes_up=cost.bytes_up + up, bytes_down=cost.bytes_down + down)
+
+
+def _with_work(cost: Cost, bench: Bench, learners: Sequence[CtcLearner]) -> Cost:
+    steps, examples, heard = (
+        sum(getattr(learner.work, name) for learner in learners) for name in ("steps", "passes", "heard")
+    )
+    everything = sum(len(own) for own in bench.training.values())
+    return replace(cost, steps=steps, examples=examples, heard=heard, passes=examples / everything)
+
+
+def _heard(bench: Bench, values_of: Callable[[str], torch.Tensor], cost: Cost, charges: tuple[int, int]) -> Outcome:
+    heard = bench.listen(values_of)
+    return Outcome(cost, heard.test, heard.development, charges)

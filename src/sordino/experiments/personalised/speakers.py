@@ -1,0 +1,102 @@
+"""Who takes part: speakers with utterances to train on, to choose options by, and to be tested on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sordino.data import Splits, Utterance
+from sordino.errors import DataError
+from sordino.evaluation import normalise
+from sordino.experiments.tasks.personalised import PersonalisedData
+from sordino.seeds import Seeds
+
+__all__ = ["Speaker", "Speakers", "speakers_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speaker:
+    """One client.
+
+    Attributes:
+        group: value of the attribute that error rates are given by; empty where unknown.
+        train: transcripts normalised.
+        development: held out of training; options may be chosen by it.
+        test: held out of training and of every choice.
+    """
+
+    group: str
+    train: Sequence[Utterance]
+    development: Sequence[Utterance]
+    test: Sequence[Utterance]
+
+
+@dataclass(frozen=True, slots=True)
+class Speakers:
+    """All clients by name, and what was left out, in sentences."""
+
+    known: Mapping[str, Speaker]
+    notes: tuple[str, ...]
+
+    @property
+    def groups(self) -> Mapping[str, tuple[str, ...]]:
+        """The speakers of each group; none where nobody has one."""
+        found: dict[str, list[str]] = {}
+        for name, speaker in self.known.items():
+            if speaker.group:
+                found.setdefault(speaker.group, []).append(name)
+        return {group: tuple(names) for group, names in found.items()}
+
+
+def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Speakers:
+    """Deals each speaker's utterances out.
+
+    Raises:
+        DataError: nobody has utterances for training and for the test.
+    """
+    train, test = _by_speaker(splits.train), _by_speaker(splits.test)
+    if options.held_out:
+        pooled = _by_speaker((*splits.train, *splits.test))
+        divided = {name: _divide(own, options.held_out, seeds.at("held out", name)) for name, own in pooled.items()}
+        train, test = ({name: pair[place] for name, pair in divided.items()} for place in (0, 1))
+    known = {}
+    for name in sorted(train):
+        kept, development = _divide(train[name], options.development, seeds.at("development", name))
+        if name and kept and test.get(name):
+            group = kept[0].attributes.get(options.group, "")
+            known[name] = Speaker(group=group, train=_normalised(kept), development=development, test=test[name])
+    if not known:
+        raise DataError(
+            f"none of {len(train)} speakers has utterances to train on and others to be tested on: expected some; set "
+            "data.held_out to the share of each one's that is tested on, such as 0.25."
+        )
+    return Speakers(known, (*splits.notes, *_left_out(sorted({*train, *test} - known.keys()))))
+
+
+def _left_out(names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    return (f"left out {len(names)} speakers without utterances for both training and test, such as {names[0]!r}.",)
+
+
+def _by_speaker(utterances: Sequence[Utterance]) -> dict[str, tuple[Utterance, ...]]:
+    found: dict[str, list[Utterance]] = {}
+    for utterance in utterances:
+        found.setdefault(utterance.speaker, []).append(utterance)
+    return {name: tuple(own) for name, own in found.items()}
+
+
+def _divide(
+    utterances: Sequence[Utterance], share: float, seeds: Seeds
+) -> tuple[tuple[Utterance, ...], tuple[Utterance, ...]]:
+    """Keeps all but a share, at least one utterance on each side where there are two; none is taken if the share is 0."""
+    count = min(len(utterances) - 1, max(1, round(share * len(utterances)))) if share else 0
+    taken = set(seeds.generator().permutation(len(utterances))[:count].tolist())
+    pairs = list(enumerate(utterances))
+    return tuple(u for index, u in pairs if index not in taken), tuple(u for index, u in pairs if index in taken)
+
+
+def _normalised(utterances: Sequence[Utterance]) -> tuple[Utterance, ...]:
+    """With transcripts spelt as they are scored; one without words teaches nothing and is dropped."""
+    spelt = (replace(utterance, text=normalise(utterance.text, utterance.language)) for utterance in utterances)
+    return tuple(utterance for utterance in spelt if utterance.text)

@@ -1,0 +1,162 @@
+"""The experiment file of personal recognisers: several federated methods on the same speakers, start and compute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+from sordino._check import at_least, fraction, one_of
+from sordino.config import Choice, option
+from sordino.data import CORPORA, Corpus
+from sordino.errors import ConfigError
+from sordino.evaluation.ctc import DecodingOptions
+from sordino.experiments.tasks.base import TASKS, Experiment
+from sordino.experiments.tasks.federated import SimulationOptions
+from sordino.federated.methods.base import METHODS, FederatedMethod
+from sordino.federated.options import LocalOptions
+from sordino.models.ctc import CtcOptions
+from sordino.privacy import COHORTS, CohortSampler, Poisson, PrivacyOptions
+
+if TYPE_CHECKING:
+    from sordino.experiments.observer import Observer
+
+__all__ = [
+    "PersonalisedData",
+    "PersonalisedEvaluation",
+    "PersonalisedExperiment",
+    "PersonalisedFederation",
+    "StartOptions",
+]
+
+REFERENCES: Final = ("start", "central")
+"""What may stand beside the methods: the untouched start, and training on everybody's pooled recordings."""
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalisedData:
+    """Whose speech: each speaker is a client, and is tested on utterances of their own that were held out."""
+
+    corpus: Annotated[Corpus, Choice(CORPORA)] = option("Where utterances come from.")
+    held_out: float = option(
+        "Share of each speaker's utterances that is tested on, in place of the corpus's own test set; 0 keeps that.",
+        0.0,
+    )
+    development: float = option(
+        "Share of each speaker's training utterances that nobody trains on, to choose options by; 0: none.", 0.2
+    )
+    group: str = option("Attribute of the utterances that error rates are also given by.", "severity")
+    memory_mb: float = option("Memory for frames that are computed once, in 10^6 bytes; speed only.", 512.0)
+
+    def __post_init__(self) -> None:
+        fraction("data.held_out", self.held_out, zero=True)
+        fraction("data.development", self.development, zero=True)
+        at_least("data.memory_mb", self.memory_mb, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartOptions:
+    """Training on public speech before anybody's own is touched; it costs no privacy."""
+
+    corpus: Annotated[Corpus, Choice(CORPORA)] | None = option(
+        "Public speech, of which the training part is used; without it the model starts as it is.", None
+    )
+    local: LocalOptions = option("How the start is trained.", factory=LocalOptions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalisedFederation:
+    """What each method may spend."""
+
+    passes: int = option(
+        "Passes over a drawn client's utterances that each method may spend, whatever its rounds are made of.", 10
+    )
+    cohort: Annotated[CohortSampler, Choice(COHORTS)] = option(
+        "Who takes part in a round.", factory=lambda: Poisson(rate=1.0)
+    )
+    local: LocalOptions = option(
+        "Training at the client.", factory=lambda: LocalOptions(epochs=1, lr=1e-3, batch_size=8)
+    )
+
+    def __post_init__(self) -> None:
+        at_least("federated.passes", self.passes, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalisedEvaluation:
+    """How the error rates are measured, and what methods are compared with."""
+
+    decoding: DecodingOptions = option("From the recogniser's output to text.", factory=DecodingOptions)
+    batch_size: int = option("Clips decoded together; changes the speed only.", 32)
+    references: tuple[str, ...] = option(
+        "start (untouched) and central (everybody's recordings pooled), to stand beside the methods.", ("start",)
+    )
+    baseline: str | None = option(
+        "Method or reference that differences are taken to; the first method if not given.", None
+    )
+
+    def __post_init__(self) -> None:
+        at_least("evaluation.batch_size", self.batch_size, 1)
+        for name in self.references:
+            one_of("evaluation.references", name, REFERENCES)
+
+
+@TASKS.register("personalised")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonalisedExperiment(Experiment):
+    """Personal recognisers for speakers who differ, by several federated methods at equal compute."""
+
+    task: Literal["personalised"] = option("What kind of experiment this is.", "personalised")
+    seed: int = option("Fixes data, the start and the order of local training.", 0)
+    telemetry: Literal["private", "debug"] = option(
+        "The result is error rates on the clients' own speech, which no guarantee covers: say debug.", "private"
+    )
+    plugins: tuple[str, ...] = option("Modules to import, which register methods of their own.", ())
+    data: PersonalisedData = option("The recordings.")
+    model: CtcOptions = option("The recogniser.", factory=CtcOptions)
+    start: StartOptions = option("What the recogniser learns before.", factory=StartOptions)
+    federated: PersonalisedFederation = option("The federation.", factory=PersonalisedFederation)
+    methods: Mapping[str, Annotated[FederatedMethod, Choice(METHODS)]] = option(
+        "What is compared: names of your own, each with a federated method and its options."
+    )
+    privacy: PrivacyOptions = option("The guarantee, of each method by itself.")
+    evaluation: PersonalisedEvaluation = option("The measurements.", factory=PersonalisedEvaluation)
+    simulation: SimulationOptions = option("Settings for simulations.", factory=SimulationOptions)
+
+    def __post_init__(self) -> None:
+        if self.telemetry == "private":
+            raise ConfigError(
+                'telemetry = "private": expected "debug", since what this experiment finds out are error rates on the '
+                'clients\' own speech, which no guarantee covers; set telemetry = "debug".'
+            )
+        if not self.methods:
+            raise ConfigError(
+                'methods is empty: expected at least one; write for example: [methods] fedavg = "fedavg".'
+            )
+        for name in self.methods:
+            if not _NAME.fullmatch(name) or name in REFERENCES:
+                raise ConfigError(
+                    f"methods.{name}: expected a name of letters, digits, '.', '_', '+' and '-' that is not one of "
+                    f"{', '.join(REFERENCES)}; rename it."
+                )
+        one_of("evaluation.baseline", self.baseline, [*self.methods, *self.evaluation.references])
+
+    @property
+    def baseline(self) -> str:
+        """What differences are taken to."""
+        return self.evaluation.baseline or next(iter(self.methods))
+
+    @property
+    def num_steps(self) -> int:
+        """Passes of all methods together."""
+        return len(self.methods) * self.federated.passes
+
+    def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
+        """See `sordino.experiments.personalised.run_personalised`."""
+        from sordino.experiments.personalised import run_personalised
+
+        return run_personalised(self, path, resume=resume, observer=observer)
