@@ -7,6 +7,7 @@ config keys, help texts and documentation come from one place.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -59,6 +60,9 @@ class Registry(Generic[T]):
 
     def get(self, name: str) -> type[T]:
         """The class called ``name``; raises ConfigError with the nearest name."""
+        self._import_namesake(name)
+        if name in self._members:
+            return self._members[name]
         members = self._all()
         if name not in members:
             known = ", ".join(sorted(members))
@@ -67,6 +71,14 @@ class Registry(Generic[T]):
                 "the module that has it under plugins."
             )
         return members[name]
+
+    def _import_namesake(self, name: str) -> None:
+        """Imports the module called like the member, where there is one: one kind of experiment loads without the others."""
+        module = f"{self._package}.{name.replace('-', '_')}"
+        if self._package is not None and name.replace("-", "_").isidentifier():
+            importlib.import_module(self._package)
+            if importlib.util.find_spec(module) is not None:
+                importlib.import_module(module)
 
     def _all(self) -> Mapping[str, type[Any]]:
         if self._package is not None:

@@ -87,6 +87,36 @@ def test_the_modules_of_the_package_are_imported_on_first_use(importable: Path) 
     assert ZOO.names() == ["cat", "dog"]
 
 
+def test_one_member_is_loaded_without_the_others(importable: Path) -> None:
+    package = made_package(importable, "aviary")
+    (package / "barn_owl.py").write_text("from aviary import BIRDS\n@BIRDS.register('barn-owl')\nclass BarnOwl: ...\n")
+    (package / "kite.py").write_text("raise OSError('not now')")
+    from aviary import BIRDS  # type: ignore[import-not-found]
+
+    assert BIRDS.get("barn-owl").__name__ == "BarnOwl"
+    with pytest.raises(OSError, match="not now"):
+        BIRDS.names()
+
+
+def test_a_plugin_cannot_take_the_name_of_a_member_that_is_not_loaded_yet(importable: Path) -> None:
+    package = made_package(importable, "hedge")
+    (package / "wren.py").write_text("from hedge import BIRDS\n@BIRDS.register('wren')\nclass Wren: ...\n")
+    from hedge import BIRDS  # type: ignore[import-not-found]
+
+    BIRDS.register("wren")(type("Other", (), {}))
+    with pytest.raises(ConfigError, match="already taken"):
+        BIRDS.get("wren")
+
+
+def made_package(folder: Path, name: str) -> Path:
+    package = folder / name
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        f"from sordino._registry import Registry\nBIRDS = Registry('bird', package='{name}')\n"
+    )
+    return package
+
+
 def test_a_package_that_fails_to_import_fails_every_time(importable: Path) -> None:
     package = importable / "broken_zoo"
     package.mkdir()
