@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sordino.data import PARTITIONS, BySession, Client, Partition, Utterance
-from sordino.errors import BudgetExhausted, PrivacyError
+from sordino.errors import BudgetExhausted, ConfigError, PrivacyError
 from sordino.experiments import assemble, load_experiment
 from sordino.seeds import Seeds
 
@@ -63,3 +63,14 @@ def test_a_cost_that_nobody_can_bound_is_over_any_budget(small: Path) -> None:
     little = ["privacy.noise_multiplier=1e-4", "privacy.epsilon=8.0"]
     with pytest.raises(BudgetExhausted, match="nobody can bound"):
         assemble(load_experiment(small, [*sessions, *little]))
+
+
+@pytest.mark.parametrize("method", ["local", "fedavg-finetune", "ditto"])
+def test_personal_models_are_not_measured_as_one(small: Path, method: str) -> None:
+    with pytest.raises(ConfigError, match='expected a method with one model for all.*task = "personalised"'):
+        load_experiment(small, [f"federated.method={method}"])
+
+
+def test_noise_at_the_clients_is_not_passed_over(small: Path) -> None:
+    with pytest.raises(ConfigError, match='expected "server" here'):
+        assemble(load_experiment(small, ["privacy.noised_by=clients"]))

@@ -87,6 +87,12 @@ class FederatedExperiment(Experiment):
                 f"simulation.workers = {self.simulation.workers} with model.lora.dropout = {self.model.lora.dropout}: the "
                 "workers would share one stream of dropout masks and no run could be repeated; set one of them back."
             )
+        if self.federated.method.personal_models:
+            raise ConfigError(
+                f"federated.method = {self.federated.method.name!r} gives every client a model of its own: expected a method "
+                'with one model for all, which is what this task measures; set "fedavg", "fedprox" or "fednova", or '
+                'task = "personalised".'
+            )
 
     @property
     def num_steps(self) -> int:

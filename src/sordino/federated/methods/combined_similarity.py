@@ -20,7 +20,9 @@ __all__ = ["CombinedSimilarity"]
 @METHODS.register("combined-similarity")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinedSimilarity(TwoPart):
-    """``w = (1 - b - c) / m + b W_parameters + c W_embeddings``.
+    """Each speaker's part is blended from everybody's by how alike their updates are and how alike they sound.
+
+    ``w = (1 - b - c) / m + b W_parameters + c W_embeddings``. It looks at single updates, as `ParameterSimilarity` does.
 
     Source: arXiv 2606.13253, with b, c = 0.3, 0.5 on UASpeech and 0.3, 0.4 on TORGO.
     """

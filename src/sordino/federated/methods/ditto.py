@@ -25,7 +25,9 @@ _MODEL: Final = "model"
 @METHODS.register("ditto")
 @dataclass(frozen=True, slots=True)
 class Ditto(FedAvg):
-    """`FedAvg`, and each client minimises ``loss + lambda / 2 ||v - theta_global||**2`` over its own v, from round to round.
+    """`FedAvg`, and beside it a model of each client's own, which it holds near the global one.
+
+    Each client minimises ``loss + lambda / 2 ||v - theta_global||**2`` over its own v, from round to round.
 
     Twice the compute of FedAvg, and the same release. With lambda = 0 the personal models are those of ``local``.
 

@@ -20,10 +20,11 @@ __all__ = ["EmbeddingSimilarity"]
 @METHODS.register("embedding-similarity")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSimilarity(TwoPart):
-    """``W_ij = softmax_j(cos(e_i, e_j) / tau)``, e being a client's mean embedding under the newest shared part.
+    """Each speaker's part is blended from everybody's by how alike they sound.
 
-    Clients clip and noise their embeddings, which are charged. What is made of those costs nothing more, so the personal
-    parts can be mixed behind the server's noise (`sordino.privacy.mixing`).
+    ``W_ij = softmax_j(cos(e_i, e_j) / tau)``, e being a client's mean embedding under the newest shared part. Clients
+    clip and noise their embeddings, which are charged. What is made of those costs nothing more, so the personal parts
+    can be mixed behind the server's noise (`sordino.privacy.mixing`).
 
     Source: arXiv 2606.13253, with beta = 0.8 on UASpeech and 0.6 on TORGO.
     """

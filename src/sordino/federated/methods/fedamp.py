@@ -25,7 +25,9 @@ __all__ = ["FedAmp"]
 @METHODS.register("fedamp")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FedAmp(FederatedMethod):
-    """Client i is given ``u_i = (1 - sum_j xi_ij) w_i + sum_j xi_ij w_j`` and trains it, held near u_i; the result is w_i.
+    """Each client's own model draws on the others' the more, the nearer they are to it.
+
+    Client i is given ``u_i = (1 - sum_j xi_ij) w_i + sum_j xi_ij w_j`` and trains it, held near u_i; the result is w_i.
 
     ``xi_ij = (alpha / sigma) exp(-||w_i - w_j||**2 / sigma)`` for the others j, scaled down where they would add up to more
     than 1. It reads every client's own model, so it is private only where clients add the noise themselves.

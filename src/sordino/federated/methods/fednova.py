@@ -19,7 +19,9 @@ __all__ = ["FedNova"]
 @METHODS.register("fednova")
 @dataclass(frozen=True, slots=True)
 class FedNova(FedAvg):
-    """Each client sends ``(tau_eff / tau_i) (theta_i - theta)``, where tau_i is the number of its local steps.
+    """`FedAvg` of updates by local step, so that who trains longer does not pull harder.
+
+    Each client sends ``(tau_eff / tau_i) (theta_i - theta)``, where tau_i is the number of its local steps.
 
     In the source the server takes ``tau_eff = sum_i p_i tau_i``, a mean over the clients' own step counts, which says how
     much they have recorded: under privacy that would be one more release. Here tau_eff is an option, a public constant like

@@ -26,9 +26,10 @@ _HEAD: Final = "head"
 @METHODS.register("fedper")
 @dataclass(frozen=True, slots=True)
 class FedPer(FederatedMethod):
-    """A client trains body and head together, sends the body's update and keeps the head.
+    """`FedAvg` of a shared body, while every client keeps a head of its own.
 
-    A head starts as the global model's. With no personal component it is `FedAvg`.
+    A client trains both together, sends the body's update and keeps the head. A head starts as the global model's. With
+    no personal component it is `FedAvg`.
 
     Source: Arivazhagan et al., Federated Learning with Personalization Layers, 2019.
     """

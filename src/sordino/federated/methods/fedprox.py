@@ -17,7 +17,9 @@ __all__ = ["FedProx"]
 @METHODS.register("fedprox")
 @dataclass(frozen=True, slots=True)
 class FedProx(FedAvg):
-    """`FedAvg`, each client minimising ``loss + mu / 2 ||theta - theta_global||**2``; mu = 0 is FedAvg itself.
+    """`FedAvg` of clients that are held near the global model.
+
+    Each minimises ``loss + mu / 2 ||theta - theta_global||**2``; mu = 0 is FedAvg itself.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, 2020, algorithm 2.
     """

@@ -20,7 +20,9 @@ __all__ = ["FedRep"]
 @METHODS.register("fedrep")
 @dataclass(frozen=True, slots=True)
 class FedRep(FedPer):
-    """`FedPer`, but the head is trained for ``head_epochs`` with the body frozen, then the body with the head frozen.
+    """`FedPer` in turns: each client fits its head to the body, then the body to its head.
+
+    The head is trained for ``head_epochs`` with the body frozen, then the body with the head frozen.
 
     Source: Collins et al., Exploiting Shared Representations for Personalized Federated Learning, 2021, algorithm 1.
     """

@@ -22,9 +22,10 @@ __all__ = ["FedAvgFineTuned"]
 @METHODS.register("fedavg-finetune")
 @dataclass(frozen=True, slots=True)
 class FedAvgFineTuned(FedAvg):
-    """`FedAvg`; whenever a client uses the model, it has trained the newest global one for ``epochs`` passes of its own.
+    """`FedAvg`, and each client then trains the global model on its own recordings for itself.
 
-    That training leaves nothing behind and sends nothing: it costs compute, and no privacy.
+    Whenever a client uses the model, it has trained the newest global one for ``epochs`` passes of its own. That
+    training leaves nothing behind and sends nothing: it costs compute, and no privacy.
     """
 
     personal_models: ClassVar[bool] = True

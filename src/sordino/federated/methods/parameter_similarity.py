@@ -19,10 +19,11 @@ __all__ = ["ParameterSimilarity"]
 @METHODS.register("parameter-similarity")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterSimilarity(TwoPart):
-    """``W_ij,l = softmax_j(cos(u_i,l, u_j,l) / tau)`` for every layer l, u being what a client's training changed in it.
+    """Each speaker's part is blended from everybody's by how alike their updates are, layer by layer.
 
-    It looks at single updates, so it is private only where clients add the noise themselves; its controls, which look at
-    none, are not bound to that.
+    ``W_ij,l = softmax_j(cos(u_i,l, u_j,l) / tau)``, u being what a client's training changed in layer l. It looks at
+    single updates, so it is private only where clients add the noise themselves; its controls, which look at none, are
+    not bound to that.
 
     Source: arXiv 2606.13253, with beta = 0.8 on UASpeech and 0.6 on TORGO.
     """

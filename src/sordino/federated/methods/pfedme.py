@@ -26,7 +26,9 @@ _MODEL: Final = "model"
 @METHODS.register("pfedme")
 @dataclass(frozen=True, slots=True)
 class PFedMe(FedAvg):
-    """A client repeats: ``theta = argmin loss + lambda / 2 ||theta - w||**2`` from w, then ``w <- w - step (w - theta)``.
+    """`FedAvg` of what personal models are drawn to (Moreau envelopes).
+
+    A client repeats: ``theta = argmin loss + lambda / 2 ||theta - w||**2`` from w, then ``w <- w - step (w - theta)``.
 
     It sends what changed in w, and keeps theta as its own model. The inner minimum is approximated by one local training.
     In the source ``step`` is eta lambda, and ``server_lr`` is beta.

@@ -17,10 +17,11 @@ __all__ = ["RegularisedFedAvg"]
 @METHODS.register("regularised-fedavg")
 @dataclass(frozen=True, slots=True)
 class RegularisedFedAvg(FedAvg):
-    """`FedAvg` with ``a ||theta - theta_g||**2 + b ||e - e_g||**2 + c KL(p_g || p)`` added to each client's loss.
+    """`FedAvg` of clients that are held near the global model in parameters, embeddings and outputs.
 
-    theta_g, e_g and p_g are parameters, embeddings and output distributions of the model that the client was given. With
-    a = b = c = 0 it is FedAvg itself.
+    Each minimises its loss ``+ a ||theta - theta_g||**2 + b ||e - e_g||**2 + c KL(p_g || p)``, where theta_g, e_g and
+    p_g are parameters, embeddings and output distributions of the model that the client was given. With a = b = c = 0 it
+    is FedAvg itself.
 
     Source: arXiv 2506.11069; the baseline of arXiv 2606.13253.
     """
