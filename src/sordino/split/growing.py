@@ -16,7 +16,7 @@ from sordino.split.hidden_states import ModelCard, StateServer, require_batch
 if TYPE_CHECKING:
     from sordino.split.local_server import LocalStates
 
-__all__ = ["GrowingServer", "Growth", "LocalGrowth", "require_growth"]
+__all__ = ["GrowingServer", "Growth", "LocalGrowth", "require_growing", "require_growth"]
 
 
 class Growth(Protocol):
@@ -62,13 +62,7 @@ class LocalGrowth:
     def __init__(self, model: LocalStates, *, layers: Sequence[int], reduction: int | None) -> None:
         from transformers import DynamicCache
 
-        card = model.describe()
-        card.require_layers(layers, reduction=reduction)
-        if card.family != "decoder":
-            raise ConfigError(
-                f"{card.model} is an {card.family}, whose tokens see those that come later: expected a decoder; ask for the "
-                "states of the whole sequences."
-            )
+        require_growing(model.describe(), layers, reduction=reduction)
         self._model, self._layers, self._reduction = model, tuple(layers), reduction
         config: Any = model.stack.config
         self._cache = DynamicCache(config=config)
@@ -85,6 +79,16 @@ class LocalGrowth:
     def close(self) -> None:
         """See `Growth.close`."""
         self._cache.layers.clear()
+
+
+def require_growing(card: ModelCard, layers: Sequence[int], *, reduction: int | None) -> None:
+    """Raises ConfigError unless sequences can grow at the model, and it has these blocks and can reduce its width so."""
+    card.require_layers(layers, reduction=reduction)
+    if card.family != "decoder":
+        raise ConfigError(
+            f"{card.model} is an {card.family}, whose tokens see those that come later: expected a decoder; ask for the "
+            "states of the whole sequences."
+        )
 
 
 def require_growth(card: ModelCard, noised: torch.Tensor, *, batch: int | None, before: int) -> None:

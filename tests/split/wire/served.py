@@ -12,7 +12,7 @@ from pathlib import Path
 import grpc
 import torch
 
-from sordino.split import StateServer
+from sordino.split.growing import GrowingServer
 from sordino.split.wire import Endpoint, Limits
 from sordino.split.wire.holders import Holders
 from sordino.split.wire.service import SERVICE, StatesService
@@ -52,7 +52,7 @@ class Served:
 
 @contextmanager
 def serving(
-    model: StateServer, *, limits: Limits | None = None, port: int = 0, certificate: Certificate | None = None
+    model: GrowingServer, *, limits: Limits | None = None, port: int = 0, certificate: Certificate | None = None
 ) -> Iterator[Served]:
     """Serves a model for the length of the context."""
     notes: list[str] = []

@@ -16,6 +16,7 @@ from served import OTHER_TOKEN, TOKEN, Served, batch, serving
 from test_messages import BAD
 
 from sordino.split import ModelCard
+from sordino.split.growing import Growth
 from sordino.split.local_server import LocalStates
 from sordino.split.wire import Limits
 from sordino.split.wire.batches import Batch
@@ -145,7 +146,7 @@ def test_a_message_that_never_comes(served: Served) -> None:
         started = time.monotonic()
         error = refused(lambda: call(nothing(), metadata=(("authorization", f"Bearer {TOKEN}"),), timeout=10))
         hold.set()
-    assert error.code() is CODE.DEADLINE_EXCEEDED
+    assert error.code() is CODE.ABORTED
     assert "read_s" in error.details()
     assert time.monotonic() - started < 5
 
@@ -180,6 +181,9 @@ class Slow:
 
     def describe(self) -> ModelCard:
         return self.model.describe()
+
+    def open(self, *, layers: Sequence[int], reduction: int | None = None) -> Growth:
+        return self.model.open(layers=layers, reduction=reduction)
 
     def states(
         self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None

@@ -12,7 +12,7 @@ from sordino.errors import DataError
 from sordino.split.hidden_states import ModelCard, require_batch
 from sordino.split.wire.messages import Message
 
-__all__ = ["Batch", "pack", "unpack"]
+__all__ = ["Batch", "pack", "states_of", "unpack"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +135,17 @@ def unpack(rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     padded = rows.new_zeros(*mask.shape, *rows.shape[1:])
     padded[mask] = rows
     return padded
+
+
+def states_of(answer: Message, *, card: str, shape: tuple[int, int, int]) -> torch.Tensor:
+    """The states [tokens, layers, d or d/r] of an answer; raises DataError if they are not those that were asked for."""
+    states = answer.tensors["states"]
+    if answer.said["card"] != card or tuple(states.shape) != shape:
+        raise DataError(
+            f"states of shape {tuple(states.shape)} came from the model with card {answer.said['card']!r:.20}: expected "
+            f"{shape} from {card}; let both sides run the same version of sordino."
+        )
+    return states
 
 
 def _mask(lengths: torch.Tensor, longest: int) -> torch.Tensor:

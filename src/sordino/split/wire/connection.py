@@ -16,7 +16,8 @@ from sordino.errors import ConfigError, SordinoError
 from sordino.split.wire.holders import read_token
 from sordino.split.wire.loopback import is_loopback
 from sordino.split.wire.messages import Form, Message, decode, encode
-from sordino.split.wire.service import RETRY_AFTER, SERVICE
+from sordino.split.wire.refusal import RETRY_AFTER
+from sordino.split.wire.service import SERVICE
 from sordino.split.wire.traffic import Meter
 
 __all__ = ["LARGEST", "Connection", "Endpoint", "ServerRefused", "ServerUnreachable"]

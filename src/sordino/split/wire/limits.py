@@ -36,7 +36,9 @@ class Limits:
     calls_per_minute: int = option("Calls of one client a minute.", 3000)
     places_per_minute: int = option("Places of one client a minute, padding included.", 2_000_000)
     calls_at_once: int = option("Calls of one client at the same time; they are computed one after the other.", 4)
-    read_s: float = option("Seconds in which a message must have arrived.", 60.0)
+    growths_at_once: int = option("Batches of growing sequences that are kept for one client.", 4)
+    growth_idle_s: float = option("Seconds after which growing sequences that nobody extends are forgotten.", 300.0)
+    read_s: float = option("Seconds in which a message must have arrived.", 120.0)
     grace_s: float = option("Seconds that calls may still take when the server is told to end.", 10.0)
 
     def __post_init__(self) -> None:

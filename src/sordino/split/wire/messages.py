@@ -9,6 +9,9 @@ them. Whatever has more, less or other is refused on both sides, so nothing trav
 | `CARD` | | the model's card, the server's limits |
 | `BATCH` | ``noised`` float32 [tokens, d], ``lengths`` int32 [batch] | fingerprint of the card, layers, reduction |
 | `STATES` | ``states`` float32 [tokens, layers, d or d/r] | fingerprint of the card |
+| `FOLLOWING` | ``noised`` float32 [new tokens, d] | name of what grows, its length so far |
+| `GROWN` | ``states`` float32 [new tokens, layers, d or d/r] | fingerprint of the card, name of what grows |
+| `GROWTH` | | name of what grows |
 
 Padding does not travel: the sequences of a batch stand one after the other. Text, token ids and clean embeddings have no
 place in any of them.
@@ -26,7 +29,7 @@ import torch
 
 from sordino.errors import DataError
 
-__all__ = ["BATCH", "CARD", "NOTHING", "STATES", "Form", "Message", "decode", "encode"]
+__all__ = ["BATCH", "CARD", "FOLLOWING", "GROWN", "GROWTH", "NOTHING", "STATES", "Form", "Message", "decode", "encode"]
 
 _SAID: Final = "sordino"
 _HEAD: Final = 8
@@ -56,6 +59,13 @@ BATCH: Final = Form(
     said={"card": str, "layers": list, "reduction": (int, type(None))},
 )
 STATES: Final = Form(name="states", tensors={"states": (torch.float32, 3)}, said={"card": str})
+FOLLOWING: Final = Form(
+    name="following tokens", tensors={"noised": (torch.float32, 2)}, said={"growth": str, "at": int}
+)
+GROWN: Final = Form(
+    name="states of what grows", tensors={"states": (torch.float32, 3)}, said={"card": str, "growth": str}
+)
+GROWTH: Final = Form(name="name of what grows", said={"growth": str})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A model behind a wire, for a client that need not know: a `StateServer`."""
+"""A model behind a wire, for a client that need not know: a `GrowingServer`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Final, Self
 import torch
 
 from sordino.errors import DataError
+from sordino.split.growing import require_growing
 from sordino.split.hidden_states import ModelCard
-from sordino.split.wire.batches import Batch, unpack
+from sordino.split.wire.batches import Batch, states_of, unpack
 from sordino.split.wire.connection import LARGEST, Connection, Endpoint, ServerRefused
 from sordino.split.wire.limits import Limits
 from sordino.split.wire.messages import CARD, STATES, Message
+from sordino.split.wire.remote_growth import RemoteGrowth
 from sordino.split.wire.service import DESCRIBE, STATES_OF
 from sordino.split.wire.traffic import Traffic
 
@@ -94,16 +96,15 @@ class RemoteStates:
         rows = torch.cat([self._rows(part) for part in parts])
         return unpack(rows.to(noised.device), mask).transpose(1, 2).contiguous()
 
+    def open(self, *, layers: Sequence[int], reduction: int | None = None) -> RemoteGrowth:
+        """See `GrowingServer.open`."""
+        require_growing(self._card, layers, reduction=reduction)
+        return RemoteGrowth(self._connection, self._card, limits=self._limits, layers=layers, reduction=reduction)
+
     def _rows(self, batch: Batch) -> torch.Tensor:
         with self._at_once:
             answer = self._connection.call(STATES_OF, batch.to_message(), answer=STATES)
-        rows = answer.tensors["states"]
-        if answer.said["card"] != batch.card or tuple(rows.shape) != batch.shape_down:
-            raise DataError(
-                f"states of shape {tuple(rows.shape)} came from the model with card {answer.said['card']!r:.20}: expected "
-                f"{batch.shape_down} from {batch.card}; let both sides run the same version of sordino."
-            )
-        return rows
+        return states_of(answer, card=batch.card, shape=batch.shape_down)
 
     def _parts(self, batch: Batch) -> Iterator[Batch]:
         """The batch, cut between sequences where the server's limits ask for it."""

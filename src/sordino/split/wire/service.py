@@ -9,10 +9,11 @@ Edge cases, none of which ends the server:
 | no token, or nobody's | ``UNAUTHENTICATED``, before the message is read |
 | a holder's calls, or places, above what a minute allows; too many at once | ``RESOURCE_EXHAUSTED``, with the time to wait |
 | a message above ``max_message_mib`` | ``RESOURCE_EXHAUSTED``, before it is read |
-| one that does not arrive | ``DEADLINE_EXCEEDED`` |
+| one that does not arrive | ``ABORTED`` |
 | not safetensors; tensors, dtypes, shapes or keys not declared; numbers not finite | ``INVALID_ARGUMENT`` |
 | embeddings of another width; blocks or reductions that the model does not have | ``INVALID_ARGUMENT`` |
 | a batch above a limit | ``OUT_OF_RANGE`` |
+| growing sequences that are not there, another client's, or of another length | ``NOT_FOUND`` |
 | states of another model expected than the one that is served | ``FAILED_PRECONDITION`` |
 | the model fails | ``INTERNAL``, with the kind of error and nothing else |
 
@@ -32,41 +33,27 @@ from typing import Final
 import grpc
 import torch
 
-from sordino.errors import SordinoError
-from sordino.split.hidden_states import StateServer
+from sordino.errors import DataError, SordinoError
+from sordino.split.growing import GrowingServer
 from sordino.split.wire.batches import Batch, pack, unpack
+from sordino.split.wire.growths import Growths, Kept
 from sordino.split.wire.holders import Holders
 from sordino.split.wire.limits import Allowance, Limits
-from sordino.split.wire.messages import BATCH, NOTHING, Form, Message, decode, encode
+from sordino.split.wire.messages import BATCH, FOLLOWING, GROWTH, NOTHING, Form, Message, decode, encode
+from sordino.split.wire.refusal import Refusal, busy
 
-__all__ = ["DESCRIBE", "RETRY_AFTER", "SERVICE", "STATES_OF", "Refusal", "StatesService"]
+__all__ = ["CLOSE", "DESCRIBE", "EXTEND", "OPEN", "SERVICE", "STATES_OF", "StatesService"]
 
 SERVICE: Final = "sordino.split.v1.States"
 DESCRIBE: Final = "Describe"
 STATES_OF: Final = "States"
 
-RETRY_AFTER: Final = "retry-after-ms"
-"""Trailing metadata of a refusal that time mends."""
-
-_LONGEST_REASON: Final = 1000
-"""Characters: a status travels in a header, which has little room."""
+OPEN: Final = "Open"
+EXTEND: Final = "Extend"
+CLOSE: Final = "Close"
 
 _Context = grpc.aio.ServicerContext[bytes, bytes]
 _Answer = Callable[[str, Message], Awaitable[Message]]
-
-
-class Refusal(Exception):
-    """A call that is not answered.
-
-    Attributes:
-        code: gRPC's status.
-        reason: for the client.
-        wait_s: when to come again; None if that would not help.
-    """
-
-    def __init__(self, code: grpc.StatusCode, reason: str, *, wait_s: float | None = None) -> None:
-        super().__init__(reason)
-        self.code, self.reason, self.wait_s = code, reason[:_LONGEST_REASON], wait_s
 
 
 @dataclass(slots=True)
@@ -92,7 +79,7 @@ class StatesService:
     """
 
     def __init__(
-        self, model: StateServer, *, holders: Holders, limits: Limits, note: Callable[[str], None] = lambda _: None
+        self, model: GrowingServer, *, holders: Holders, limits: Limits, note: Callable[[str], None] = lambda _: None
     ) -> None:
         self._model, self._holders, self._limits, self._note = model, holders, limits, note
         self._card = model.describe()
@@ -102,6 +89,7 @@ class StatesService:
         }
         # One thread: the model has all cores for one batch, and memory for no more than one.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
+        self._growths = Growths(limits)
         self.counts: Counter[str] = Counter()
 
     def handler(self) -> grpc.GenericRpcHandler:
@@ -109,6 +97,9 @@ class StatesService:
         methods = {
             DESCRIBE: self._method(DESCRIBE, NOTHING, self._describe),
             STATES_OF: self._method(STATES_OF, BATCH, self._states),
+            OPEN: self._method(OPEN, BATCH, self._open),
+            EXTEND: self._method(EXTEND, FOLLOWING, self._extend),
+            CLOSE: self._method(CLOSE, GROWTH, self._close),
         }
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
@@ -121,8 +112,7 @@ class StatesService:
             reply = await self._reply(name, form, answer, context)
             self.counts["OK" if isinstance(reply, bytes) else reply.code.name] += 1
             if isinstance(reply, Refusal):
-                wait = () if reply.wait_s is None else ((RETRY_AFTER, str(int(1000 * reply.wait_s) + 1)),)
-                await context.abort(reply.code, reply.reason, wait)
+                await context.abort(reply.code, reply.reason, reply.trailing)
             return reply
 
         # To gRPC a message is a stream of one. Taken as a stream, it is read when the handler asks for it, not before:
@@ -158,9 +148,9 @@ class StatesService:
     def _admitted(self, holder: str) -> Iterator[None]:
         account = self._accounts[holder]
         if account.at_once >= self._limits.calls_at_once:
-            raise _busy(f"calls_at_once = {self._limits.calls_at_once}", 0.1)
+            raise busy(f"calls_at_once = {self._limits.calls_at_once}", 0.1)
         if wait_s := account.calls.take(1):
-            raise _busy(f"calls_per_minute = {self._limits.calls_per_minute}", wait_s)
+            raise busy(f"calls_per_minute = {self._limits.calls_per_minute}", wait_s)
         account.at_once += 1
         try:
             yield
@@ -172,8 +162,8 @@ class StatesService:
             data = await asyncio.wait_for(context.read(), self._limits.read_s)
         except TimeoutError:
             raise Refusal(
-                grpc.StatusCode.DEADLINE_EXCEEDED,
-                f"the message did not arrive in read_s = {self._limits.read_s:g} seconds",
+                grpc.StatusCode.ABORTED,
+                f"the message did not arrive in read_s = {self._limits.read_s:g} seconds; send smaller batches",
             ) from None
         return data if isinstance(data, bytes) else b""  # gRPC's mark of an end, where a client sends nothing
 
@@ -181,16 +171,61 @@ class StatesService:
         return Message({"card": self._card.to_json(), "limits": asdict(self._limits)})
 
     async def _states(self, holder: str, message: Message) -> Message:
-        batch = Batch.from_message(message, width=self._card.width)
-        self._require_card(batch.card)
-        self._card.require_layers(batch.layers, reduction=batch.reduction)
-        self._require_within_limits(holder, batch)
+        batch = self._batch(holder, message)
         mask = batch.mask
         noised = unpack(batch.rows, mask)
         states = await self._computed(
             lambda: self._model.states(noised, mask, layers=batch.layers, reduction=batch.reduction)
         )
         return Message({"card": self._card.fingerprint}, {"states": pack(states.transpose(1, 2), mask)})
+
+    async def _open(self, holder: str, message: Message) -> Message:
+        batch = self._batch(holder, message)
+        if len(set(batch.lengths)) > 1:
+            raise DataError("sequences of several lengths cannot grow together; open a growth for each length.")
+        kept = Kept(
+            holder=holder,
+            growth=self._model.open(layers=batch.layers, reduction=batch.reduction),
+            batch=len(batch.lengths),
+            layers=batch.layers,
+            reduction=batch.reduction,
+        )
+        with self._growths.opened(kept) as name:
+            return await self._grown(kept, name, batch.rows)
+
+    async def _extend(self, holder: str, message: Message) -> Message:
+        name, at, rows = message.said["growth"], message.said["at"], message.tensors["noised"]
+        with self._growths.extended(holder, name, at=at) as kept:
+            more, left = divmod(len(rows), kept.batch)
+            if left or not more:
+                raise DataError(f"{len(rows)} embeddings for {kept.batch} sequences; send the same number for each.")
+            whole = Batch(
+                card=self._card.fingerprint,
+                rows=rows,
+                lengths=(at + more,) * kept.batch,
+                layers=kept.layers,
+                reduction=kept.reduction,
+            )
+            self._require_within_limits(holder, whole, places=len(rows))
+            return await self._grown(kept, name, rows)
+
+    async def _close(self, holder: str, message: Message) -> Message:
+        self._growths.close(holder, message.said["growth"])
+        return Message()
+
+    async def _grown(self, kept: Kept, name: str, rows: torch.Tensor) -> Message:
+        noised = rows.view(kept.batch, -1, rows.shape[1])
+        states = await self._computed(lambda: kept.growth.extend(noised))
+        return Message(
+            {"card": self._card.fingerprint, "growth": name}, {"states": states.transpose(1, 2).flatten(0, 1)}
+        )
+
+    def _batch(self, holder: str, message: Message) -> Batch:
+        batch = Batch.from_message(message, width=self._card.width)
+        self._require_card(batch.card)
+        self._card.require_layers(batch.layers, reduction=batch.reduction)
+        self._require_within_limits(holder, batch, places=batch.places)
+        return batch
 
     def _require_card(self, fingerprint: str) -> None:
         if fingerprint != self._card.fingerprint:
@@ -200,17 +235,11 @@ class StatesService:
                 f"{self._card.fingerprint}; begin anew with it, or have the former served again",
             )
 
-    def _require_within_limits(self, holder: str, batch: Batch) -> None:
+    def _require_within_limits(self, holder: str, batch: Batch, *, places: int) -> None:
         if too_much := self._limits.excess(batch):
             raise Refusal(grpc.StatusCode.OUT_OF_RANGE, f"the server has {too_much}; send smaller batches")
-        if wait_s := self._accounts[holder].places.take(batch.places):
-            raise _busy(f"places_per_minute = {self._limits.places_per_minute}", wait_s)
+        if wait_s := self._accounts[holder].places.take(places):
+            raise busy(f"places_per_minute = {self._limits.places_per_minute}", wait_s)
 
     async def _computed(self, compute: Callable[[], torch.Tensor]) -> torch.Tensor:
         return await asyncio.get_running_loop().run_in_executor(self._thread, compute)
-
-
-def _busy(limit: str, wait_s: float) -> Refusal:
-    return Refusal(
-        grpc.StatusCode.RESOURCE_EXHAUSTED, f"the server has {limit} for each client; ask later", wait_s=wait_s
-    )
