@@ -212,9 +212,11 @@ def test_tls_shows_the_server_and_hides_the_rest(model: LocalStates, tmp_path: P
         good = replace(known, insecure=False, authority=tmp_path / "ours" / "ca.crt")
         RemoteStates(good).close()
         RemoteStates(replace(good, address=f"localhost:{server.port}")).close()
-        for wrong in (replace(good, authority=tmp_path / "others" / "ca.crt"), replace(good, authority=None), known):
-            with pytest.raises(ServerUnreachable):
-                RemoteStates(wrong, patience_s=1)
+        for wrong in (replace(good, authority=tmp_path / "others" / "ca.crt"), replace(good, authority=None)):
+            with pytest.raises(ConfigError, match="shows a certificate that"):
+                RemoteStates(wrong)  # at once, however long the patience
+        with pytest.raises(ServerUnreachable):
+            RemoteStates(known, patience_s=1)  # without TLS
         wrong_token = server.endpoint(tmp_path, token="w" * 40).token
         with pytest.raises(ServerRefused, match="UNAUTHENTICATED"):
             RemoteStates(replace(good, token=wrong_token))

@@ -29,6 +29,9 @@ _ADDRESS: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):(?P<
 _PASSING: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 """What a call ends with when its server goes away; this side never cancels one."""
 
+_UNSIGNED: Final = "CERTIFICATE_VERIFY_FAILED"
+"""Stands in the details where the authority did not sign the server's certificate; waiting does not mend that."""
+
 _PAUSE_S: Final = (0.1, 5.0)
 """The first pause between two tries, and the longest."""
 
@@ -173,8 +176,13 @@ class Connection:
         asked = dict(error.trailing_metadata() or ()).get(RETRY_AFTER)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and isinstance(asked, str) and asked.isdecimal():
             return max(pause_s, int(asked) / 1000)
-        if code in _PASSING:
+        if code in _PASSING and _UNSIGNED not in str(error.details()):
             return pause_s
+        if code in _PASSING:
+            raise ConfigError(
+                f"{self._endpoint.address} shows a certificate that {self._endpoint.authority or 'no public authority'} did "
+                "not sign; name the server's ca.crt with --ca, and if it is that one, do not trust this server."
+            ) from None
         raise ServerRefused(
             f"{self._endpoint.address} refused: {error.details()} ({code.name}).", code=code.name
         ) from None
