@@ -91,7 +91,7 @@ def our_round(ledger: Ledger) -> Callable[[], None]:
         timeout_s=600,
         note=print,
     )
-    backend = FlowerGrid(nodes, size=SIZE, rate=None, measured=False, timeout_s=600, note=print)
+    backend = FlowerGrid(nodes, rate=None, measured=False, timeout_s=600, note=print)
     state = [ServerState(0, torch.zeros(SIZE))]
 
     def once() -> None:

@@ -141,9 +141,6 @@ def method(name: str, **options: Any) -> FederatedMethod:
     return made
 
 
-TERMS = Terms(unit="client", population=6, clients_per_speaker=1, delta=1e-5, seeded=True)
-
-
 def plan_of(chosen: FederatedMethod, *, clients: int, rate: float = 1.0, rounds: int = 3, **privacy: Any) -> PhasedPlan:
     return make_round_plan(
         PrivacyOptions(**{"mechanism": "none", "noise_multiplier": 1.0, **privacy}),
@@ -151,12 +148,13 @@ def plan_of(chosen: FederatedMethod, *, clients: int, rate: float = 1.0, rounds:
         layout=LAYOUT,
         cohort=Poisson(rate=rate),
         rounds=rounds,
-        terms=Terms(**{**_fields(), "population": clients}),
+        terms=Terms(unit="client", population=clients, clients_per_speaker=1, delta=1e-5, seeded=True),
     )
 
 
-def _fields() -> dict[str, Any]:
-    return {name: getattr(TERMS, name) for name in TERMS.__slots__}
+def terms_of(points: Data) -> Terms:
+    """Of a seeded simulation."""
+    return Terms(unit="client", population=len(points), clients_per_speaker=1, delta=1e-5, seeded=True)
 
 
 def run(
@@ -176,7 +174,7 @@ def run(
     folder.mkdir(exist_ok=True)
     plan = plan or plan_of(chosen, clients=len(points), rate=rate, **privacy)
     backend = InProcess(tuple(NetLearner(points) for _ in range(learners)), tuple(points), memory=memory or InMemory())
-    with Ledger(folder / "ledger.jsonl", terms=Terms(**{**_fields(), "population": len(points)})) as ledger:
+    with Ledger(folder / "ledger.jsonl", terms=terms_of(points)) as ledger:
         return list(
             run_rounds(
                 state or initial(),

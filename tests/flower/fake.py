@@ -119,5 +119,5 @@ def backend(grid: FakeGrid, toy: ToyLearner, *, names: Sequence[str] | None = No
     waits = {"enough": options.pop("enough", 1), "wait_s": options.pop("wait_s", 0.2)}
     nodes = Nodes(grid, digest=LAYOUT.digest, dealt=not own, timeout_s=0.2, note=note, poll_s=0.001, **waits)
     names = (() if own else sorted(toy.targets)) if names is None else names
-    return FlowerGrid(nodes, names=names, size=LAYOUT.size, rate=rate, measured=measured, note=note,
+    return FlowerGrid(nodes, names=names, rate=rate, measured=measured, note=note,
                       **{"timeout_s": 0.2, **options})  # fmt: skip

@@ -105,7 +105,6 @@ class _Connection:
         backend = FlowerGrid(
             nodes,
             names=names,
-            size=layout.size,
             rate=rate,
             measured=options.telemetry == "debug" or options.privacy.allocation.reads_raw_norms,
             dropout_rate=options.federated.dropout_rate,

@@ -27,6 +27,7 @@ class Task:
         phase: the phase's name.
         moment: the round's number, and which of its phases it is.
         noising: how the client noises what it sends; None where the server adds the noise.
+        sends: whether anything is to be sent in this phase.
     """
 
     client: str
@@ -36,6 +37,7 @@ class Task:
     phase: str = "train"
     moment: Moment = (0, 0)
     noising: Noising | None = None
+    sends: bool = True
 
     def drops_out(self, rate: float) -> bool:
         """Whether the client never answers, where a run rehearses unreliable sites."""

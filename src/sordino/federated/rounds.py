@@ -82,6 +82,7 @@ def run_round(
                 stage.phase,
                 (number, index),
                 intake.noising,
+                step.phase.reads is not Reads.NOTHING,
             )
             for client in cohort
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from flwr.app import Context, Message
@@ -12,6 +13,7 @@ from flwr.clientapp import ClientApp
 
 from sordino.errors import ConfigError
 from sordino.flower.codec import decode_assignment, encode_answer, encode_greeting
+from sordino.flower.context_memory import ContextMemory
 from sordino.flower.settings import FlowerSettings
 from sordino.flower.site import Site
 
@@ -41,6 +43,7 @@ def make_client_app(open_site: Callable[[FlowerSettings, Mapping[str, Any]], Sit
     def train(message: Message, context: Context) -> Message:
         with _reported():
             site = open_site(FlowerSettings.of(context.run_config), context.node_config)
+            site = replace(site, memory=ContextMemory(context.state))
             return Message(encode_answer(site.answer(decode_assignment(message.content))), reply_to=message)
 
     return app

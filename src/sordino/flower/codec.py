@@ -7,8 +7,8 @@ should be raises `PrivacyError` and nothing else.
 | message | holds |
 |---|---|
 | greeting | how many clients the node has, of which layout; in a simulation which part of the data it stands for |
-| assignment | the adapter, the bounds, the random streams, and the rate if the node draws its clients itself |
-| answer | the parcel; loss and norms if they were asked for, and never otherwise |
+| assignment | phase, model, bounds and noise, random streams; the rate if the node draws its clients itself |
+| answer | the parcel, empty where nothing is sent; loss, steps and norms if they were asked for, and never otherwise |
 """
 
 from __future__ import annotations
@@ -78,20 +78,23 @@ class Assignment:
     Attributes:
         task: what is to be done.
         rate: probability q with which the node draws each of its clients; None if the server has drawn.
-        measured: whether loss and norms are asked for.
+        measured: whether loss, steps and norms are asked for.
+        stds: standard deviation of the noise that the client adds, by block; None where the server adds the noise.
     """
 
     task: Task
     rate: float | None
     measured: bool
+    stds: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A parcel on its way, and the training loss if it was asked for."""
+    """A parcel on its way, and the training loss and the number of steps if they were asked for."""
 
     parcel: Parcel
     loss: float | None = None
+    steps: int = 0
 
 
 def encode_values(values: torch.Tensor) -> ArrayRecord:
@@ -118,16 +121,20 @@ def decode_greeting(records: RecordDict) -> Greeting:
 
 def encode_assignment(task: Task, start: ArrayRecord, *, rate: float | None, measured: bool) -> RecordDict:
     """A task; ``start`` is ``encode_values(task.start)``, made once a round."""
-    return _records(
-        {
-            "client": task.client,
-            "seeds": json.dumps([task.seeds.root, *task.seeds.path]),
-            "bounding": encode_bounding(task.bounding),
-            "rate": -1.0 if rate is None else rate,
-            "measured": measured,
-        },
-        start,
-    )
+    said: dict[str, Any] = {
+        "client": task.client,
+        "phase": task.phase,
+        "moment": list(task.moment),
+        "size": task.start.numel(),
+        "sends": task.sends,
+        "seeds": json.dumps([task.seeds.root, *task.seeds.path]),
+        "bounding": encode_bounding(task.bounding),
+        "rate": -1.0 if rate is None else rate,
+        "measured": measured,
+    }
+    if task.noising is not None:
+        said["stds"] = list(task.noising.stds)
+    return _records(said, start)
 
 
 def decode_assignment(records: RecordDict) -> Assignment:
@@ -163,19 +170,20 @@ def encode_answer(answer: Answer) -> RecordDict:
     if measured is not None:
         said |= {"norms": list(measured.norms), "watched": list(measured.watched_norms), "finite": measured.finite}
     if answer.loss is not None:
-        said["loss"] = answer.loss
+        said |= {"loss": answer.loss, "steps": answer.steps}
     return _records(said, encode_values(parcel.values))
 
 
-def decode_answer(records: RecordDict, *, size: int, measured: bool) -> Answer:
+def decode_answer(records: RecordDict, *, size: int, measured: bool, sealed: bool = False) -> Answer:
     """What `encode_answer` made, or `PrivacyError`.
 
     Args:
         records: what came.
-        size: length of the flat vector.
-        measured: whether loss and norms were asked for; if not, they are not looked at.
+        size: length of what was to be sent.
+        measured: whether loss, steps and norms were asked for; if not, they are not looked at.
+        sealed: whether nothing was to be sent, or something that the client noised, which shows no norms.
     """
-    return _checked(lambda: _answer(_said(records), records, size=size, measured=measured))
+    return _checked(lambda: _answer(_said(records), records, size=size, measured=measured, sealed=sealed))
 
 
 def _records(said: Mapping[str, Any], values: ArrayRecord | None = None) -> RecordDict:
@@ -216,21 +224,30 @@ def _assignment(said: Mapping[str, Any], records: RecordDict) -> Assignment:
     root, *path = json.loads(_typed(said["seeds"], str))
     rate = _number(said["rate"])
     bounding = _bounding(said["bounding"])
+    number, phase = said["moment"]
     task = Task(
         client=_typed(said["client"], str),
-        start=_vector(records, bounding.clipper.size),
+        start=_vector(records, _typed(said["size"], int)),
         bounding=bounding,
         seeds=Seeds(_typed(root, int), tuple(_typed(name, str) for name in path)),
+        phase=_typed(said["phase"], str),
+        moment=(_typed(number, int), _typed(phase, int)),
+        sends=_typed(said["sends"], bool),
     )
-    return Assignment(task=task, rate=None if rate < 0 else rate, measured=_typed(said["measured"], bool))
+    stds = _numbers(said["stds"]) if "stds" in said else None
+    if stds is not None and (len(stds) != len(bounding.clipper.bounds.norms) or min(stds) < 0):
+        raise ValueError(f"noise on {len(stds)} of {len(bounding.clipper.bounds.norms)} blocks")
+    measured = _typed(said["measured"], bool)
+    return Assignment(task=task, rate=None if rate < 0 else rate, measured=measured, stds=stds)
 
 
-def _answer(said: Mapping[str, Any], records: RecordDict, *, size: int, measured: bool) -> Answer:
-    seen = _measured(said) if measured else None
+def _answer(said: Mapping[str, Any], records: RecordDict, *, size: int, measured: bool, sealed: bool) -> Answer:
+    seen = _measured(said) if measured and not sealed else None
     parcel = Parcel(_vector(records, size), _typed(said["digest"], str), _numbers(said["indicators"]), seen)
-    if seen is None:
+    if not measured:
         return Answer(parcel=parcel)
-    return Answer(parcel=parcel, loss=_number(said["loss"]) if seen.finite else 0.0)
+    loss = 0.0 if seen is not None and not seen.finite else _number(said["loss"])
+    return Answer(parcel=parcel, loss=loss, steps=_typed(said["steps"], int))
 
 
 def _measured(said: Mapping[str, Any]) -> Measured:
@@ -257,7 +274,7 @@ def _bounding(text: Any) -> Bounding:
         raise ValueError(f"the rule {rule!r}")
     blocks, watched = _groups(plain["blocks"], size), _groups(plain["watched"], size)
     norms = tuple(_number(norm, largest=math.inf) for norm in plain["norms"])
-    if len(norms) != len(blocks) or min(norms) < 0 or sum(block.size for block in blocks) > size:
+    if len(norms) != len(blocks) or min(norms) < 0 or sum(block.size for block in blocks) != size:
         raise ValueError(f"{len(norms)} bounds of {len(blocks)} blocks in {size} values")
     clipper = Clipper(ClipBounds(blocks, norms), size, _typed(plain["digest"], str), rule, watched)
     whole = plain["whole_aim"]

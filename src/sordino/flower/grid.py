@@ -9,11 +9,13 @@ from typing import Final
 from flwr.app import Message, MessageType
 from flwr.common.constant import ErrorCode
 
-from sordino.errors import PrivacyError
+from sordino.errors import ConfigError, PrivacyError
 from sordino.federated import Backend, ClientFailed, FederatedMethod, Reply, Task
 from sordino.flower.codec import Greeting, decode_answer, encode_assignment, encode_values
 from sordino.flower.exchange import exchange
 from sordino.flower.nodes import Nodes
+from sordino.privacy import Parcel
+from sordino.privacy.intake import Upload
 
 __all__ = ["FlowerGrid"]
 
@@ -34,7 +36,6 @@ class FlowerGrid(Backend):
     Args:
         nodes: who is there.
         names: in a simulation, the client that each part of the data stands for; otherwise nodes go by their ids.
-        size: length of the flat vector.
         rate: probability q with which nodes draw their own clients; None if the server draws the nodes.
         measured: ask for losses and norms, which no guarantee covers.
         dropout_rate: chance that a drawn client never answers, to rehearse unreliable sites.
@@ -47,14 +48,13 @@ class FlowerGrid(Backend):
         nodes: Nodes,
         *,
         names: Sequence[str] = (),
-        size: int,
         rate: float | None,
         measured: bool,
         dropout_rate: float = 0.0,
         timeout_s: float,
         note: Callable[[str], None],
     ) -> None:
-        self._nodes, self._names, self._size, self._rate, self._measured = nodes, names, size, rate, measured
+        self._nodes, self._names, self._rate, self._measured = nodes, names, rate, measured
         self._dropout_rate, self._timeout_s, self._note = dropout_rate, timeout_s, note
         self._here: dict[str, tuple[int, Greeting]] = {}
         self._noted: set[str] = set()
@@ -70,13 +70,18 @@ class FlowerGrid(Backend):
 
         Raises:
             ClientFailed: all have failed, and nobody has answered in this run.
+            ConfigError: nodes draw their clients themselves, in a phase that needs to know who they are.
         """
+        self._refuse_sums(tasks)
         asked = [task for task in tasks if not task.drops_out(self._dropout_rate)]
         if not asked:
             return
-        start = encode_values(asked[0].start)
+        starts = {id(task.start): encode_values(task.start) for task in asked}  # most often one for all
         contents = [
-            (self._here[task.client][0], encode_assignment(task, start, rate=self._rate, measured=self._measured))
+            (
+                self._here[task.client][0],
+                encode_assignment(task, starts[id(task.start)], rate=self._rate, measured=self._measured),
+            )
             for task in asked
         ]
         reason = ""
@@ -104,10 +109,28 @@ class FlowerGrid(Backend):
     def _reply(self, task: Task, message: Message) -> Reply:
         if message.has_error():
             raise ClientFailed(str(message.error.reason))
-        answer = decode_answer(message.content, size=self._size, measured=self._measured)
-        clients = 1 if self._rate is None else self._here[task.client][1].clients
-        update = task.bounding.receive(answer.parcel, clients=clients)
-        return Reply(task.client, update, math.nan if answer.loss is None else answer.loss)
+        size, sealed = task.bounding.clipper.size if task.sends else 0, task.noising is not None or not task.sends
+        answer = decode_answer(message.content, size=size, measured=self._measured, sealed=sealed)
+        upload = self._received(task, answer.parcel)
+        return Reply(task.client, upload, math.nan if answer.loss is None else answer.loss, answer.steps)
+
+    def _received(self, task: Task, parcel: Parcel) -> Upload:
+        """What came, checked and bounded again; what a client has noised cannot be bounded any more."""
+        if not task.sends:
+            return None
+        if task.noising is not None:
+            return task.noising.receive(parcel)
+        return task.bounding.receive(parcel, clients=1 if self._rate is None else self._here[task.client][1].clients)
+
+    def _refuse_sums(self, tasks: Sequence[Task]) -> None:
+        """Nodes with several clients send one sum, of clients whom they draw anew for every message."""
+        if self._rate is None:
+            return
+        if any(task.moment[1] > 0 or task.noising is not None or not task.sends for task in tasks):
+            raise ConfigError(
+                "the nodes draw their own clients, and the method's rounds have several phases or single uploads: expected "
+                "one client a node, whom the server draws once a round; use as many nodes as clients."
+            )
 
     def _name(self, node: int, greeting: Greeting) -> str:
         if len(self._names) == greeting.partitions > 0:

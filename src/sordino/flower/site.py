@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
+
+import torch
 
 from sordino.errors import ConfigError
 from sordino.federated import FederatedMethod, InMemory, Learner, Memory, Reply, Task
+from sordino.federated.messages import seal
 from sordino.flower.codec import Answer, Assignment, Greeting
-from sordino.privacy import NoiseSource, Poisson
-from sordino.privacy.intake import bounded
+from sordino.privacy import NoiseSource, Parcel, Poisson
+from sordino.privacy.intake import bounded, released
+from sordino.privacy.local_noise import Noising
 
 __all__ = ["Site"]
+
+_NOTHING: Final = Parcel(torch.empty(0), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,6 +27,9 @@ class Site:
     Formal guarantee: each client of a site moves its answer by at most C, and whether it takes part in a round is decided by
     the operating system's randomness alone, unless the experiment is a seeded simulation. The answer of a site with several
     clients holds their sum only: not how many took part, no norm and no loss.
+
+    Where clients add the noise, bounds and noise are those that the server asks for: who distrusts it compares them with
+    what the experiment promises.
 
     | clients | the server has drawn | the node draws |
     |---|---|---|
@@ -62,16 +72,31 @@ class Site:
         task, bounding = assignment.task, assignment.task.bounding
         if assignment.rate is None:
             (client,) = self._only_client()
-            reply = self._reply(replace(task, client=client))
-            parcel = bounding.pack(bounded(client, reply.update), measured=assignment.measured)
-            return Answer(parcel=parcel, loss=reply.loss if assignment.measured else None)
+            return self._alone(replace(task, client=client), assignment)
         total = bounding.empty_sum()
         for client in self._drawn(assignment.rate, task):
-            total.add(bounded(client, self._reply(replace(task, client=client, seeds=task.seeds.at(client))).update))
+            reply = self._reply(replace(task, client=client, seeds=task.seeds.at(client)))
+            total.add(bounded(client, reply.update))
         return Answer(parcel=bounding.pack(total))
 
+    def _alone(self, task: Task, assignment: Assignment) -> Answer:
+        """What the node's one client answers, noised first where clients are to."""
+        if assignment.stds is not None:
+            task = replace(task, noising=Noising(task.bounding.clipper, assignment.stds, self.noise))
+        reply, measured = self._reply(task), assignment.measured
+        loss, steps = (reply.loss, reply.steps) if measured else (None, 0)
+        return Answer(parcel=self._packed(task, reply, measured=measured), loss=loss, steps=steps)
+
+    @staticmethod
+    def _packed(task: Task, reply: Reply, *, measured: bool) -> Parcel:
+        if not task.sends:
+            return _NOTHING
+        if task.noising is not None:
+            return task.noising.pack(released(task.client, reply.update))
+        return task.bounding.pack(bounded(task.client, reply.update), measured=measured)
+
     def _reply(self, task: Task) -> Reply:
-        return self.method.client(task, self.learner, self.memory.of(task.client, task.moment))
+        return seal(task, self.method.client(task, self.learner, self.memory.of(task.client, task.moment)))
 
     def _drawn(self, rate: float, task: Task) -> tuple[str, ...]:
         stream = self.noise.stream("cohort", *task.seeds.path)

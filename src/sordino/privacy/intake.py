@@ -19,7 +19,7 @@ from sordino.privacy.steps import Reads, Step
 from sordino.privacy.sums import noised
 from sordino.privacy.updates import ClippedUpdate, Released
 
-__all__ = ["Intake", "TakenIn", "Upload", "bounded", "open_intake"]
+__all__ = ["Intake", "TakenIn", "Upload", "bounded", "open_intake", "released"]
 
 Upload: TypeAlias = ClippedUpdate | Released | None
 """What a client sends: a bounded update; one that it has noised already; or nothing."""
@@ -113,7 +113,7 @@ class _NoisedSum(Intake):
         self._values, self._count = torch.zeros(plan.layout.size, dtype=torch.float64), 0
 
     def add(self, client: str, upload: Upload) -> None:
-        self._values += _released(client, upload).values
+        self._values += released(client, upload).values
         self._count += 1
 
     def release(self) -> Released:
@@ -128,7 +128,7 @@ class _NoisedEach(Intake):
         self._uploads: dict[str, Released] = {}
 
     def add(self, client: str, upload: Upload) -> None:
-        self._uploads[client] = _released(client, upload)
+        self._uploads[client] = released(client, upload)
 
     def release(self) -> Mapping[str, Released]:
         return self._uploads
@@ -150,7 +150,8 @@ def bounded(client: str, upload: Upload) -> ClippedUpdate:
     return upload
 
 
-def _released(client: str, upload: Upload) -> Released:
+def released(client: str, upload: Upload) -> Released:
+    """The upload as one that carries its noise; raises PrivacyError, with the client's name, if it is something else."""
     if not isinstance(upload, Released):
         raise PrivacyError(
             f"client {client!r} sent an upload without noise of its own; seal it with the task's noising."

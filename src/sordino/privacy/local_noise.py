@@ -18,7 +18,7 @@ __all__ = ["Noising"]
 
 @dataclass(frozen=True, slots=True)
 class Noising:
-    """How one phase's uploads are noised where they are made. Only a plan makes it, for a receipt.
+    """How one phase's uploads are noised where they are made. A plan makes it for a receipt; a site of what it is told.
 
     Formal guarantee: an upload is ``Plan.client_event``-private when one client's recordings are replaced by any others,
     towards everybody who sees it, the server included. Nothing hides that a client answered.
