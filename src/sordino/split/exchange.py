@@ -102,6 +102,11 @@ class Exchange:
         self.states(layers, reduction=reduction)
         return self._sent[tuple(layers), reduction]
 
+    @property
+    def total(self) -> Sent:
+        """Bytes of everything that was asked for so far."""
+        return sum(self._sent.values(), Sent())
+
     def _path(self, key: _Key) -> Path | None:
         layers, reduction = key
         name = f"states-{'-'.join(map(str, layers))}-r{reduction or 1}-{self.server.describe().fingerprint}.safetensors"

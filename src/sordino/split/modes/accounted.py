@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.exchange import Exchange
-    from sordino.split.modes.gradients import GradientChannel
+    from sordino.split.gradient_channel import GradientChannel
     from sordino.split.sending import Sender
 
 __all__ = ["Accounted"]
@@ -68,7 +68,7 @@ class Accounted(TrainingMode):
         self, exchange: Exchange, *, layers: tuple[int, ...], reduction: int | None, sender: Sender, seeds: Seeds
     ) -> GradientChannel:
         """See `TrainingMode.open`."""
-        from sordino.split.modes.gradients import open_channel
+        from sordino.split.gradient_channel import open_channel
 
         event, steps = self.event(sender.unit), itertools.count(1)
 

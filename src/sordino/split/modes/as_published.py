@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.exchange import Exchange
-    from sordino.split.modes.gradients import GradientChannel
+    from sordino.split.gradient_channel import GradientChannel
     from sordino.split.sending import Sender
 
 __all__ = ["AsPublished"]
@@ -46,7 +46,7 @@ class AsPublished(TrainingMode):
         self, exchange: Exchange, *, layers: tuple[int, ...], reduction: int | None, sender: Sender, seeds: Seeds
     ) -> GradientChannel:
         """See `TrainingMode.open`."""
-        from sordino.split.modes.gradients import open_channel
+        from sordino.split.gradient_channel import open_channel
         from sordino.split.sequences import padded
 
         event = PlainRelease(what="gradients of every batch, which depend on clean embeddings and labels")

@@ -19,8 +19,9 @@ from sordino._registry import Registry
 from sordino.config import option
 from sordino.privacy import Event, NoiseSource, Receipt
 from sordino.privacy.noise import Stream
+from sordino.privacy.statement import MEANINGFUL
 
-__all__ = ["NOISES", "EmbeddingNoise", "Guarantee", "Rows", "Space", "Unit"]
+__all__ = ["NOISES", "EmbeddingNoise", "Guarantee", "Rows", "Space", "Unit", "in_name_only"]
 
 Unit: TypeAlias = Literal["token", "sequence"]
 Rows: TypeAlias = npt.NDArray[np.float32]
@@ -69,6 +70,11 @@ class Guarantee:
         """The guarantee as a table; an infinite epsilon is null."""
         known = math.isfinite(self.epsilon)
         return {"kind": self.kind, "epsilon": self.epsilon if known else None, "delta": self.delta, "words": self.words}
+
+
+def in_name_only(epsilon: float) -> str:
+    """What has to be said of a figure that is too large to protect anybody; nothing of a smaller one."""
+    return " That is a guarantee in name only: a factor this large protects nobody." if epsilon > MEANINGFUL else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +157,15 @@ class EmbeddingNoise(ABC):
             embeddings, result: float32 [tokens, d]
         """
         receipt.spend(self.event(unit, space=space), seeded=noise.seeded)
+        return self.rehearse(embeddings, space=space, stream=noise.stream("split", *place))
+
+    def rehearse(self, embeddings: Rows, *, space: Space, stream: Stream) -> Rows:
+        """What `release` would give, unpaid: for texts that protect nobody, and for attackers, who know the law.
+
+        Shape:
+            embeddings, result: float32 [tokens, d]
+        """
         inside = self.bound(embeddings, space=space).astype(np.float64)
-        stream = noise.stream("split", *place)
         noised = inside + self.sample(len(embeddings), space=space, stream=stream)
         return self.bound(noised.astype(np.float32), space=space)
 

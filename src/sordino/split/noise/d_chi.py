@@ -11,7 +11,7 @@ from sordino._check import positive
 from sordino.config import option
 from sordino.privacy import MetricRelease
 from sordino.privacy.noise import Stream
-from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit
+from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit, in_name_only
 from sordino.split.noise.gamma import gamma
 
 __all__ = ["DChi"]
@@ -63,6 +63,6 @@ class DChi(EmbeddingNoise):
                 f"For one {unit}: what was sent is at most e^({rate:g} D) times likelier under it than under another at "
                 f"Euclidean distance D{'' if unit == 'token' else ', summed over its tokens'}. Embeddings are at most "
                 f"{2 * radius:.3g} apart{'' if unit == 'token' else f' in each of at most {tokens} tokens'}, so the ratio "
-                f"is bounded by e^{largest:.0f} and by nothing smaller."
+                f"is bounded by e^{largest:.0f} and by nothing smaller.{in_name_only(largest)}"
             ),
         )

@@ -13,7 +13,7 @@ from sordino.config import option
 from sordino.errors import ConfigError
 from sordino.privacy import GaussianRelease, guaranteed
 from sordino.privacy.noise import Stream
-from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit
+from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit, in_name_only
 
 __all__ = ["Gaussian"]
 
@@ -73,7 +73,7 @@ class Gaussian(EmbeddingNoise):
             delta=delta,
             words=(
                 f"For one {unit}{most}: ({math.ceil(value * 100) / 100:.2f}, {delta:g})-local differential privacy against "
-                "whoever receives the embeddings."
+                f"whoever receives the embeddings.{in_name_only(value)}"
                 if math.isfinite(value)
                 else f"For one {unit}{most}: so little noise that no epsilon can be given."
             ),

@@ -12,7 +12,7 @@ from sordino._check import positive
 from sordino.config import option
 from sordino.privacy import MetricRelease
 from sordino.privacy.noise import Stream
-from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit
+from sordino.split.noise.base import NOISES, EmbeddingNoise, Guarantee, Space, Unit, in_name_only
 from sordino.split.noise.gamma import gamma
 
 __all__ = ["L1Product"]
@@ -65,5 +65,6 @@ class L1Product(EmbeddingNoise):
                 f"For one {unit}: what was sent is at most e^({rate:g} D) times likelier under it than under another at l1 "
                 f"distance D, which is up to {math.sqrt(space.width):.3g} times the Euclidean one; in the worst case "
                 f"e^{rate * apart * tokens:.0f}. This is the law of published code, not d_chi privacy."
+                f"{in_name_only(rate * apart * tokens)}"
             ),
         )

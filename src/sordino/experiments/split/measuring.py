@@ -1,0 +1,70 @@
+"""What the methods of a split experiment give, cost and show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sordino.evaluation.classification import classification
+from sordino.experiments.split.attacking import empirical_privacy
+from sordino.experiments.split.material import Material
+from sordino.experiments.split.serving import Served
+from sordino.seeds import Seeds
+from sordino.split.exchange import Sent
+from sordino.split.methods import Fitted, SplitMethod
+
+__all__ = ["CONTROL", "measured", "totals"]
+
+CONTROL = "zero-states"
+"""What the client can do alone: every method is compared with it, if it was run."""
+
+
+def measured(
+    methods: Sequence[SplitMethod],
+    fitted: Mapping[str, tuple[Fitted, float]],
+    material: Material,
+    *,
+    attacks: dict[str, Any],
+    seeds: Seeds,
+) -> dict[str, Any]:
+    """Figures of each method on the test texts.
+
+    Args:
+        methods: in order.
+        fitted: each after training, and the seconds that took.
+        material: has the test texts.
+        attacks: results of the attacks.
+        seeds: of the bootstrap.
+    """
+    labels = material.sequences["test"].labels.numpy()
+    tests = {method.name: (material.clean if method.sees == "clean" else material.noised)["test"] for method in methods}
+    figures = {}
+    for name, exchange in tests.items():
+        scores = fitted[name][0].scores(exchange).double().numpy()
+        figures[name] = classification(scores / scores.sum(axis=1, keepdims=True), labels, seeds=seeds)
+    result = {}
+    for method in methods:
+        name, (model, seconds) = method.name, fitted[method.name]
+        compared = CONTROL in figures and name != CONTROL
+        versus = figures[name].against(figures[CONTROL]).to_json() if compared else None
+        sent = _bytes(Sent() if method.sees == "nothing" else model.sent + model.sent_for(tests[name]))
+        result[name] = figures[name].to_json() | {
+            "sees": method.sees,
+            "empirical_privacy": empirical_privacy(attacks, sees=method.sees),
+            f"against_{CONTROL}": versus,
+            "bytes": sent,
+            "seconds": round(seconds, 1),
+        }
+    return result
+
+
+def totals(served: Served, material: Material) -> dict[str, int]:
+    """Bytes of all tensors both ways: those the wire counted, or those handed over where there is none."""
+    if served.traffic is not None:
+        return dict(served.traffic["payload"])
+    asked = (*material.noised.values(), material.clean["public"])
+    return _bytes(sum((exchange.total for exchange in asked), Sent()))
+
+
+def _bytes(sent: Sent) -> dict[str, int]:
+    return {"up": sent.up, "down": sent.down}

@@ -1,0 +1,172 @@
+"""Runs a split experiment in a run folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sordino.config import to_toml
+from sordino.experiments.measuring import versions
+from sordino.experiments.observer import Observer, Progress, Silent
+from sordino.experiments.split.attacking import attack
+from sordino.experiments.split.material import Material, Texts, chosen_layers, divided, exchanges
+from sordino.experiments.split.measuring import measured, totals
+from sordino.experiments.split.serving import Served, serving
+from sordino.experiments.tasks.split import SplitExperiment
+from sordino.privacy import Ledger, NoiseSource, Terms, make_statement
+from sordino.records import RunFolder
+from sordino.seeds import Seeds
+from sordino.split.embedding import ClientEmbedding
+from sordino.split.fitting import FittedCorrector
+from sordino.split.keeping import save_corrector
+from sordino.split.methods import Fitted, Scene, SplitMethod
+from sordino.split.sending import Sender
+
+__all__ = ["run_split"]
+
+_CAVEATS = (
+    "how many texts there are, and how many tokens each has, which the server sees",
+    "what stays with the client (this run's folder, with a network trained on clean texts): the guarantee is against the "
+    "server and whoever reads the wire",
+)
+_DEBUG = "figures measured on private test texts (debug telemetry)"
+
+
+def run_split(
+    options: SplitExperiment, path: Path, *, resume: bool = False, observer: Observer | None = None
+) -> dict[str, Any]:
+    """Sends each text once, trains the methods, attacks what was sent, and writes the result.
+
+    Args:
+        options: the experiment.
+        path: where the run folder is made.
+        resume: go on in it: what was drawn is sent again as it was, and what was fetched is not asked for again.
+        observer: is told the progress.
+
+    Returns:
+        What ``sordino run --json`` prints.
+
+    Raises:
+        ConfigError: ``path`` is taken, or holds no run to resume; no such model, server or texts.
+    """
+    started = time.monotonic()
+    observer = observer or Silent()
+    if options.simulation.threads:
+        torch.set_num_threads(options.simulation.threads)
+    folder = RunFolder.open(path) if resume else RunFolder(path)
+    if not resume:
+        folder.require_free()
+    texts = divided(options)
+    if not resume:
+        folder = RunFolder.create(path, config=to_toml(options))
+    with (
+        serving(options, path, public=texts.sets["public"]) as served,
+        Ledger(folder.ledger, terms=_terms(options, texts)) as ledger,
+    ):
+        result = _run(options, texts, served, ledger=ledger, folder=folder, observer=observer)
+    result["seconds"] = round(time.monotonic() - started, 1)
+    folder.write_json(folder.result, {**result, "versions": versions()})
+    return result
+
+
+def _terms(options: SplitExperiment, texts: Texts) -> Terms:
+    return Terms(
+        unit=options.privacy.unit,
+        population=texts.num_private,
+        clients_per_speaker=1,
+        delta=options.privacy.delta,
+        seeded=options.simulation.seeded,
+        caveats=(*_CAVEATS, *((_DEBUG,) if options.telemetry == "debug" else ())),
+    )
+
+
+def _run(
+    options: SplitExperiment, texts: Texts, served: Served, *, ledger: Ledger, folder: RunFolder, observer: Observer
+) -> dict[str, Any]:
+    seeds = Seeds(options.seed)
+    embedding = ClientEmbedding.load(served.source)
+    kept = folder.path / "exchange"
+    sender = Sender(
+        noise=options.privacy.noise,
+        space=embedding.space(options.data.max_tokens),
+        unit=options.privacy.unit,
+        ledger=ledger,
+        source=NoiseSource(seeds.at("noise") if options.simulation.seeded else None),
+        folder=kept,
+    )
+    material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=kept)
+    layers = chosen_layers(options, served, material.noised["train"])
+    observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
+    scene = Scene(
+        train=material.noised["train"],
+        public=material.clean["public"],
+        public_noised=material.noised["public"],
+        clean=material.clean["train"],
+        classes=len(texts.labels),
+        layers=layers,
+        reduction=options.model.reduction,
+        mode=options.training,
+        sender=sender,
+        seeds=seeds,
+    )
+    debug = options.telemetry == "debug"
+    attacks = attack(options.attacks, texts, material, embedding=embedding, sender=sender, seeds=seeds) if debug else {}
+    fitted = _fit(options, scene, observer=observer)
+    first = fitted[options.methods[0].name][0]
+    if isinstance(first, FittedCorrector):
+        save_corrector(folder.model, first, labels=texts.labels, max_tokens=options.data.max_tokens)
+    methods = measured(options.methods, fitted, material, attacks=attacks, seeds=seeds) if debug else {}
+    return _result(options, served, sender, material, layers=layers, methods=methods, attacks=attacks, folder=folder)
+
+
+def _fit(options: SplitExperiment, scene: Scene, *, observer: Observer) -> dict[str, tuple[Fitted, float]]:
+    """Each method after training, and how long that took."""
+    chosen: tuple[SplitMethod, ...] = options.methods[: options.num_steps]
+    result: dict[str, tuple[Fitted, float]] = {}
+    for number, method in enumerate(chosen, start=1):
+        started = time.monotonic()
+        # Each starts from the same seed: HiddenEcho and its ablations differ in what they are, not in their luck.
+        result[method.name] = (method.fit(scene), time.monotonic() - started)
+        observer.progress(Progress(round=number, rounds=len(chosen), unit="method", figures=method.name))
+    return result
+
+
+def _result(
+    options: SplitExperiment,
+    served: Served,
+    sender: Sender,
+    material: Material,
+    *,
+    layers: tuple[int, ...],
+    methods: dict[str, Any],
+    attacks: dict[str, Any],
+    folder: RunFolder,
+) -> dict[str, Any]:
+    ledger = sender.ledger
+    statement = make_statement(ledger.terms, ledger.events)
+    event = sender.noise.event(sender.unit, space=sender.space)
+    draws = sum(charged == event for charged in ledger.events)
+    guarantees = {
+        unit: sender.noise.guarantee(unit, space=sender.space, draws=draws, delta=ledger.terms.delta).to_json()
+        for unit in ("token", "sequence")
+    }
+    folder.write_json(folder.privacy, statement.to_json())
+    return {
+        "task": "split",
+        "run": str(folder.path),
+        "methods": methods,
+        "attacks": attacks,
+        "bytes": totals(served, material),
+        "wire": served.traffic,
+        "layers": list(layers),
+        "server": served.server.describe().to_json() | {"place": options.server.place},
+        "noise": options.privacy.noise.name,
+        "draws": draws,
+        "guarantees": guarantees,
+        "unit": statement.terms.unit,
+        "epsilon": statement.to_json()["epsilon"],
+        "statement": statement.words,
+    }

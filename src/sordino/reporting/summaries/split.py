@@ -1,0 +1,149 @@
+"""Split learning: what each method gives and shows, and what attackers made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from sordino.records import RunFolder
+from sordino.reporting.formatting import DASH, interval, number, percent, points
+from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
+from sordino.reporting.tables import Cell, Column, Table
+
+__all__ = ["SplitSummary"]
+
+_MEGABYTE: Final = 1e6
+_CONTROL: Final = "zero-states"
+_SEES: Final = {"noised": "noised embeddings", "clean": "clean embeddings", "nothing": "nothing"}
+
+
+@SUMMARIES.register("split")
+class SplitSummary(Summariser):
+    """Methods against what the client could do alone, attacks, and the guarantee for a token and for a whole text."""
+
+    @staticmethod
+    def read(folder: RunFolder) -> Summary:
+        """The summary of a finished run."""
+        result = json.loads(folder.result.read_text(encoding="utf-8"))
+        tables = [_methods(result), _attacks(result), _costs(result)] if result["methods"] else []
+        return Summary(title="Split learning", sentences=list(_sentences(result)), tables=tables)
+
+
+def _methods(result: Mapping[str, Any]) -> Table:
+    titles = ("AUC", "accuracy", f"AUC to {_CONTROL}", "empirical privacy")
+    return Table(
+        name="split-methods",
+        columns=[Column("method", numeric=False), *(Column(title) for title in titles)],
+        rows=[
+            [
+                Cell(name),
+                Cell(f"{row['auc']:.3f}", detail=_between(row["auc_ci95"])),
+                Cell(percent(row["accuracy"]), detail=interval(row["accuracy_ci95"])),
+                _versus(row[f"against_{_CONTROL}"]),
+                Cell(percent(row["empirical_privacy"])),
+            ]
+            for name, row in result["methods"].items()
+        ],
+        note=(
+            "On private test texts; in brackets 95 % bootstrap over them. Strong: the difference to what the client does "
+            "without the server leaves out zero. Empirical privacy: tokens that the best attack on one draw does not name."
+        ),
+    )
+
+
+def _costs(result: Mapping[str, Any]) -> Table:
+    return Table(
+        name="split-costs",
+        columns=[
+            Column("method", numeric=False),
+            Column("the server sees", numeric=False),
+            *(Column(title) for title in ("MB up", "MB down", "s to train")),
+        ],
+        rows=[
+            [
+                Cell(name),
+                Cell(_SEES[row["sees"]]),
+                Cell(number(row["bytes"]["up"] / _MEGABYTE)),
+                Cell(number(row["bytes"]["down"] / _MEGABYTE)),
+                Cell(number(row["seconds"])),
+            ]
+            for name, row in result["methods"].items()
+        ],
+        note=(
+            "Bytes of tensors for training and test texts, counted; a method that shares what another has fetched is counted "
+            "as if it were alone. Clean embeddings were given to a copy of the model in the client's own process."
+        ),
+    )
+
+
+def _between(bounds: Sequence[float] | None) -> str:
+    return DASH if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"
+
+
+def _versus(table: Mapping[str, Any] | None) -> Cell:
+    if table is None:
+        return Cell(DASH)
+    bounds = table["auc_ci95"]
+    clear = bounds is not None and not bounds[0] <= 0 <= bounds[1]
+    return Cell(f"{table['auc']:+.3f}".replace("-", "\N{MINUS SIGN}"), strong=clear)
+
+
+def _attacks(result: Mapping[str, Any]) -> Table:
+    return Table(
+        name="split-attacks",
+        columns=[
+            Column("attack", numeric=False),
+            *(Column(title) for title in ("success", "95 %", "chance", "empirical privacy", "as published")),
+        ],
+        rows=[
+            [
+                Cell(name, detail=row.get("of", "")),
+                Cell(percent(row["success"])),
+                Cell(interval(row["ci95"])),
+                Cell(percent(row["chance"])),
+                Cell(percent(1 - row["success"])),
+                Cell(percent(row.get("empirical_privacy_as_published"))),
+            ]
+            for name, row in result["attacks"].items()
+        ],
+        note=(
+            "Success on tokens that are no padding, and empirical privacy, which is 1 - success; as published it counts "
+            "padding as tokens that were kept secret. Clean: the same attack if no noise were added. Repeated: what a "
+            "server would name that got so many draws of each text; this client sends one. Attribute: of whole texts."
+        ),
+    )
+
+
+def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
+    card, wire = result["server"], result["wire"]
+    layers = ", ".join(map(str, result["layers"]))
+    yield f"Blocks {layers} of {card['num_blocks']} of {card['model']} came back; the server was {card['place']}."
+    for guarantee in result["guarantees"].values():
+        yield guarantee["words"]
+    up, down = (number(result["bytes"][way] / _MEGABYTE) for way in ("up", "down"))
+    yield f"All together {up} MB of tensors went up and {down} MB came down."
+    if wire is not None:
+        yield (
+            f"{wire['calls']} calls over the wire, {wire['repeats']} of them repeated; an answer took "
+            f"{number(wire['latency_s']['median'])} s (median)."
+        )
+    echo = result["methods"].get("hidden-echo")
+    if echo and echo[f"against_{_CONTROL}"]:
+        yield _verdict(echo[f"against_{_CONTROL}"])
+
+
+def _verdict(versus: Mapping[str, Any]) -> str:
+    """What the server's states added to what the client can do alone."""
+    bounds = versus["auc_ci95"]
+    gain = f"{points(versus['auc'])} points of AUC"
+    if bounds is None or bounds[0] <= 0 <= bounds[1]:
+        return (
+            f"Against the same network without the server, its states made {gain}: no difference that these texts show."
+        )
+    if bounds[0] > 0:
+        return f"Against the same network without the server, its states gained {gain}."
+    return (
+        f"Against the same network without the server, its states cost {gain}: on these texts the client does better alone, "
+        "and need not send them at all."
+    )

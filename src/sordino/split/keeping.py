@@ -1,0 +1,91 @@
+"""A trained corrector as a folder: ``corrector.safetensors`` and ``split.json``, which says what it goes with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sordino.errors import ConfigError, DataError
+from sordino.records import replace_file
+from sordino.split.corrector import Corrector
+from sordino.split.exchange import Sent
+from sordino.split.fitting import FittedCorrector
+from sordino.split.heads import Classifier
+from sordino.split.hidden_states import ModelCard, StateServer
+from sordino.split.side_network import SideNetwork
+
+__all__ = ["Kept", "load_corrector", "save_corrector"]
+
+_WEIGHTS, _SETTINGS = "corrector.safetensors", "split.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A corrector and what it was trained for.
+
+    Attributes:
+        fitted: gives scores, from the server it was loaded with.
+        labels: names of the classes, in the order of the scores.
+        max_tokens: texts were cut to this many tokens.
+    """
+
+    fitted: FittedCorrector
+    labels: tuple[str, ...]
+    max_tokens: int
+
+
+def save_corrector(folder: Path, fitted: FittedCorrector, *, labels: Sequence[str], max_tokens: int) -> None:
+    """Writes a corrector; the file holds what was learned of clean texts, and belongs to the client."""
+    from safetensors.torch import save
+
+    network = fitted.corrector.network
+    settings = {
+        "labels": list(labels),
+        "max_tokens": max_tokens,
+        "layers": list(fitted.layers),
+        "reduction": fitted.reduction,
+        "inner": network.norm.normalized_shape[0],
+        "residual": network.residual,
+        "card": fitted.server.describe().to_json(),
+    }
+    weights = {name: tensor.contiguous() for name, tensor in fitted.corrector.state_dict().items()}
+    replace_file(folder / _WEIGHTS, save(weights))
+    replace_file(folder / _SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
+
+
+def load_corrector(folder: Path, *, server: StateServer) -> Kept:
+    """Reads a corrector for the model that it was trained with.
+
+    Raises:
+        ConfigError: no corrector there, or the server has another model.
+        DataError: the files are damaged.
+    """
+    from safetensors.torch import load_file
+
+    if not (folder / _SETTINGS).is_file():
+        raise ConfigError(f"{folder} holds no corrector; name the model/ folder of a finished split run.")
+    try:
+        settings = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
+        card = ModelCard.from_json(settings["card"])
+        layers, reduction, labels = tuple(settings["layers"]), settings["reduction"], tuple(settings["labels"])
+        network = SideNetwork(
+            width=card.width,
+            inner=settings["inner"],
+            given=card.width // (reduction or 1),
+            num_layers=len(layers),
+            residual=settings["residual"],
+        )
+        corrector = Corrector(network, Classifier(width=card.width, classes=len(labels)))
+        corrector.load_state_dict(load_file(folder / _WEIGHTS))
+        max_tokens = int(settings["max_tokens"])
+    except (ValueError, KeyError, TypeError, RuntimeError, OSError) as error:
+        raise DataError(f"{folder} is not as sordino wrote it ({error}); restore it, or train again.") from None
+    if server.describe() != card:
+        raise ConfigError(
+            f"{folder} was trained with {card.model} (card {card.fingerprint}), the server has "
+            f"{server.describe().model} (card {server.describe().fingerprint}); find that one, or train again."
+        )
+    fitted = FittedCorrector(corrector.eval(), layers, reduction, server, Sent())
+    return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens)
