@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
+from torch.nn.utils import vector_to_parameters
 
 from sordino.errors import ConfigError
 from sordino.layout import ParameterLayout
+from sordino.modality.backoff import back_off, flat
 from sordino.modality.case import Case
 from sordino.modality.modes.base import Withdrawal
 from sordino.modality.ownership import branch_layout
@@ -39,10 +40,11 @@ def train_privately(
         receipt = ledger.charge(plan.event(), round=step)
         released = plan.release(total, receipt=receipt, noise=noise, place=(place, step))
         plan = plan.after(released.norms)
-        vector = parameters_to_vector(branch.parameters()).detach()
+        vector = flat(branch)
         vector[chosen] += options.lr * released.values
         vector_to_parameters(vector, branch.parameters())
         branch.constrain()
+    kept_branch, kept = back_off(options.back_off, case, flat(branch) - flat(case.reference))
     mechanism = {
         "kind": "clipped and noised gradient steps from the public reference",
         "adjacency": f"one {options.unit} added or left out",
@@ -55,8 +57,9 @@ def train_privately(
         "units": plan.population,
         "parameters": plan.layout.size,
         "stages": list(options.stages),
+        "kept": kept.to_json(),
     }
-    return Withdrawal(network=case.with_branch(branch.eval()), mechanism=mechanism)
+    return Withdrawal(network=case.with_branch(kept_branch), mechanism=mechanism)
 
 
 def _plan(options: PrivateTraining, case: Case) -> PrivacyPlan:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
-from sordino.modality.backoff import back_off
+from sordino.modality.backoff import back_off, flat
 from sordino.modality.budgets import Demand
 from sordino.modality.case import Case
 from sordino.modality.incision import Incision
 from sordino.modality.modes.base import Withdrawal
 from sordino.modality.ownership import Part, branch_layout, stage_parts, tier_parts
 from sordino.modality.saliency import clip_gradients, public_saliency, public_subspace
-from sordino.models.emotion import Branch
 from sordino.privacy import Ledger, NoiseSource
 
 if TYPE_CHECKING:
@@ -35,13 +32,13 @@ def operate(options: Surgery, case: Case, *, ledger: Ledger, noise: NoiseSource,
     parts = _parts(options, case, gradients)
     incisions = _incisions(options, case, gradients, parts)
     indices = {part.name: part.indices for part in parts}
-    difference = _vector(case.exposed) - _vector(case.reference)
+    difference = flat(case.exposed) - flat(case.reference)
     change = torch.zeros(len(difference), dtype=torch.float64)
     for incision in incisions:
         receipt = ledger.charge(incision.event(), round=len(ledger.charges) + 1)
         own = indices[incision.name]
         change[own] = incision.release(difference[own], receipt=receipt, noise=noise, place=(place, incision.name))
-    branch, kept = back_off(options.back_off, case, lambda share: _moved(case.reference, share * change))
+    branch, kept = back_off(options.back_off, case, change)
     mechanism = {
         "kind": "clipped difference in a public subspace with Gaussian noise",
         "adjacency": options.neighbours(case.modality),
@@ -61,7 +58,7 @@ def _parts(options: Surgery, case: Case, gradients: torch.Tensor) -> Sequence[Pa
 
 def _incisions(options: Surgery, case: Case, gradients: torch.Tensor, parts: Sequence[Part]) -> list[Incision]:
     """One for each part that has a share of the budget, from what is public."""
-    moved = _vector(case.reference) - _vector(case.initial)
+    moved = flat(case.reference) - flat(case.initial)
     found = []
     for part in parts:
         subspace = public_subspace(gradients[:, part.indices], dimensions=options.dimensions // len(parts))
@@ -94,18 +91,6 @@ def _shape(options: Surgery, strength: torch.Tensor) -> torch.Tensor:
         return torch.ones_like(strength)
     inverse = strength.clamp_min(1e-12).log().neg() / 2
     return (inverse - inverse.mean()).exp()
-
-
-def _vector(branch: Branch) -> torch.Tensor:
-    return parameters_to_vector(branch.parameters()).detach()
-
-
-def _moved(reference: Branch, change: torch.Tensor) -> Branch:
-    """The reference with a change, under its spectral bounds again: both read released values only."""
-    moved = copy.deepcopy(reference)
-    vector_to_parameters(_vector(reference) + change.float(), moved.parameters())
-    moved.constrain()
-    return moved.eval()
 
 
 def _described(incision: Incision) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def train_branch(
     vectors, targets = having.vectors[name], having.targets
     with torch.no_grad():
         others = kept.eval()(having)
-    optimizer = torch.optim.AdamW(trained.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=options.lr, weight_decay=options.weight_decay, fused=True)
     alone = seeds.at("alone").generator()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seeds.at("dropout of units").integer())
@@ -68,7 +68,7 @@ def train_jointly(network: EmotionNetwork, *, clips: Clips, options: TrainingOpt
         seeds: of order and dropout.
     """
     trained = copy.deepcopy(network)
-    optimizer = torch.optim.AdamW(trained.parameters(), lr=options.lr, weight_decay=options.weight_decay)
+    optimizer = torch.optim.AdamW(trained.parameters(), lr=options.lr, weight_decay=options.weight_decay, fused=True)
     dropped = seeds.at("modality dropout").generator()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seeds.at("dropout of units").integer())

@@ -9,6 +9,7 @@ from sordino._check import at_least, fraction, positive
 from sordino.config import Choice, option
 from sordino.errors import ConfigError
 from sordino.modality.modes.base import MODES, Mode, claim
+from sordino.modality.options import BackOff
 from sordino.models.emotion.options import STAGES
 from sordino.privacy import ALLOCATIONS, Allocation
 from sordino.privacy.allocations.flat import Flat
@@ -43,6 +44,7 @@ class PrivateTraining(Mode):
     lr: float = option("Step size, for gradients of at most C.", 0.5)
     clip_norm: float = option("C: the L2 norm that one unit's gradient is clipped to.", 1.0)
     allocation: Annotated[Allocation, Choice(ALLOCATIONS)] = option("How C is divided over the tensors.", factory=Flat)
+    back_off: BackOff = option("Over-deletion control.", factory=BackOff)
 
     def __post_init__(self) -> None:
         positive("modality.mode.epsilon", self.epsilon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -25,7 +26,8 @@ class FrozenSpeech:
     Args:
         source: hub id or folder.
         layers: how many of its layers are run; all if not given. How something is said shows best half-way up.
-        window_s: seconds that a Whisper encoder sees at once; its full window if not given.
+        longest_s: no clip is longer than that, so that a Whisper encoder need not hear the silence behind it. It hears its
+            full window if that is shorter, or if nothing is given.
 
     Attributes:
         num_mels: mel bands of a Whisper encoder; None of one that reads the waveform.
@@ -38,7 +40,7 @@ class FrozenSpeech:
     num_mels: int | None
     window_s: float
 
-    def __init__(self, source: str, *, layers: int | None = None, window_s: float | None = None) -> None:
+    def __init__(self, source: str, *, layers: int | None = None, longest_s: float | None = None) -> None:
         config = read_config(_SPEECH, source)
         available = int(getattr(config, "encoder_layers", None) or config.num_hidden_layers)
         if layers is not None and not 1 <= layers <= available:
@@ -46,20 +48,27 @@ class FrozenSpeech:
                 f"model.speech.layers = {layers}: {source!r} has {available} layers; set a number from 1 to {available}."
             )
         if config.model_type == "whisper":
+            full_s = config.max_source_positions / POSITIONS_PER_S
+            window_s = min(full_s, math.ceil((longest_s or full_s) * POSITIONS_PER_S) / POSITIONS_PER_S)
             self._encoder: Any = load_encoder(source, window_s=window_s, stack=1, dtype=torch.float32)
             self._encoder.layers = self._encoder.layers[:layers]  # type: ignore[index]
             self.num_mels = int(self._encoder.config.num_mel_bins)
-            self.window_s = self._encoder.config.max_source_positions / POSITIONS_PER_S
+            self.window_s = window_s
         elif config.model_type in _WAVEFORM_MODELS:
             self._encoder = _read_model(_SPEECH, source)
             self._encoder.encoder.layers = self._encoder.encoder.layers[:layers]
-            self.num_mels, self.window_s = None, window_s or _WINDOW_S
+            self.num_mels, self.window_s = None, longest_s or _WINDOW_S
         else:
             raise ConfigError(
                 f"{_SPEECH} = {source!r} is a {config.model_type!r} model: expected a Whisper, or one of "
                 f"{', '.join(_WAVEFORM_MODELS)}; name another."
             )
         self._encoder.requires_grad_(requires_grad=False).eval()
+
+    @property
+    def width(self) -> int:
+        """Numbers a frame."""
+        return int(self._encoder.config.hidden_size)
 
     @torch.no_grad()
     def __call__(self, clip: torch.Tensor) -> torch.Tensor:
@@ -95,12 +104,17 @@ class FrozenText:
         self._tokenizer = reading(_TEXT, source, lambda: AutoTokenizer.from_pretrained(source))
         self._model = _read_model(_TEXT, source).requires_grad_(requires_grad=False).eval()
 
+    @property
+    def width(self) -> int:
+        """Numbers a token."""
+        return int(self._model.config.hidden_size)
+
     @torch.no_grad()
     def frames(self, text: str) -> torch.Tensor:
         """float32 [tokens, width]; of an empty text, one vector of zeros."""
         tokens = self._tokenizer(text, return_tensors="pt", truncation=True)["input_ids"]
         if not tokens.numel():
-            return torch.zeros(1, int(self._model.config.hidden_size))
+            return torch.zeros(1, self.width)
         frames: torch.Tensor = self._model(input_ids=tokens).last_hidden_state[0]
         return frames.float()
 

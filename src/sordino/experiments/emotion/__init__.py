@@ -1,0 +1,1 @@
+"""Composition root of ``task = "emotion"``: corpus, frozen encoders, branches, withdrawal, certificate."""
