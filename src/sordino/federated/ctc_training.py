@@ -148,7 +148,11 @@ class CtcLearner:
         return leaves
 
     def _backward(self, batch: Sequence[Utterance], reference: Reference | None, recorded: _Recorded) -> float:
-        """Adds the gradient of the batch's loss and penalties, a few utterances at a time; returns the loss without them."""
+        """Adds the gradient of the batch's loss and penalties, a few utterances at a time; returns the loss without them.
+
+        Those computed together are of like length, so that little is padded.
+        """
+        batch = sorted(batch, key=lambda utterance: utterance.duration_s)
         units = sum(len(self.recogniser.units.encode(utterance.text)) for utterance in batch)
         total = 0.0
         for part in _cut(batch, self._size):

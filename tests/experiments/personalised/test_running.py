@@ -1,0 +1,150 @@
+"""The whole experiment, small: what it measures, what it keeps, what it says about privacy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sordino.errors import ConfigError
+from sordino.experiments.personalised import run_personalised
+from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.federated.methods.fedavg import FedAvg
+from sordino.federated.methods.fedper import FedPer
+from sordino.federated.methods.local import LocalOnly
+from sordino.federated.methods.parameter_similarity import ParameterSimilarity
+from sordino.privacy import read_ledger
+from sordino.records import RunFolder
+from sordino.reporting.summaries import summarise
+
+Small = Callable[..., PersonalisedExperiment]
+
+
+@pytest.fixture(scope="module")
+def done(small: Small, tmp_path_factory: pytest.TempPathFactory) -> tuple[PersonalisedExperiment, Path, dict[str, Any]]:
+    options, path = small("simulation.seeded=true"), tmp_path_factory.mktemp("runs") / "run"
+    return options, path, run_personalised(options, path)
+
+
+def test_every_method_is_measured_on_the_same_utterances(
+    done: tuple[PersonalisedExperiment, Path, dict[str, Any]],
+) -> None:
+    options, path, result = done
+    assert list(result["methods"]) == ["start", "central", *options.methods]
+    assert result["task"] == "personalised"
+    for name, row in result["methods"].items():
+        lines = RunFolder.open(path).read_lines(path / "transcripts" / f"{name}.jsonl")
+        assert [line["key"] for line in lines] == [
+            line["key"] for line in RunFolder.open(path).read_lines(path / "transcripts" / "start.jsonl")
+        ]
+        assert list(row["by_group"]) == ["mild", "moderate", "severe"]
+        assert set(row["by_speaker"]) == set(result["speakers"])
+        assert row["worst_speaker"]["wer"] == max(row["by_speaker"].values())
+        assert row["development_wer"] is not None
+    assert result["tests"]["baseline"] == "fedavg"
+    assert not result["tests"]["sign_flip_can_reject"]  # three speakers never can
+    assert result["best_on_development"] in options.methods
+
+
+def test_nobody_may_spend_more_than_the_others(done: tuple[PersonalisedExperiment, Path, dict[str, Any]]) -> None:
+    rows = done[2]["methods"]
+    assert {name: row["rounds"] for name, row in rows.items() if row["method"]} == {
+        "fedavg": 3, "local": 3, "fine-tuned": 1, "fedper": 3, "ditto": 1, "similarity": 1, "uniform": 1,
+    }  # fmt: skip
+    assert all(row["passes"] <= 3 for row in rows.values())
+    assert {row["examples"] for name, row in rows.items() if name in ("fedavg", "local", "central", "fedper")} == {
+        3 * 3 * 4
+    }
+    assert rows["local"]["bytes_up"] == rows["start"]["bytes_up"] == 0
+    model = rows["fedavg"]["bytes_up"] / (3 * 3)  # three clients, three rounds
+    assert 0 < rows["fedper"]["bytes_up"] / (3 * 3) < model
+    assert rows["similarity"]["bytes_up"] / 3 == model  # both parts, one round
+    assert rows["similarity"]["heard"] > 0 == rows["fedavg"]["heard"]
+
+
+def test_without_privacy_the_statement_says_so(done: tuple[PersonalisedExperiment, Path, dict[str, Any]]) -> None:
+    _, path, result = done
+    assert "No privacy guarantee" in result["statement"]
+    assert result["epsilon"]["pld"] is None
+    assert all(row["epsilon"] is None for row in result["methods"].values())
+    charges = read_ledger(path / "ledger.jsonl")[1]
+    assert len(charges) == 1 + sum(row["rounds"] for name, row in result["methods"].items() if name != "local")
+    assert json.loads((path / "privacy.json").read_text(encoding="utf-8"))["words"] == result["statement"]
+
+
+def test_an_interrupted_run_does_the_rest_alike_and_counts_once(
+    done: tuple[PersonalisedExperiment, Path, dict[str, Any]],
+) -> None:
+    options, path, result = done
+    charged = (path / "ledger.jsonl").read_bytes()
+    for name in ("uniform", "similarity"):
+        (path / "methods" / f"{name}.json").unlink()
+    (path / "result.json").unlink()
+    again = run_personalised(options, path, resume=True)
+    for name, row in again["methods"].items():
+        assert {**row, "cpu_s": 0} == {**result["methods"][name], "cpu_s": 0}
+    assert (path / "ledger.jsonl").read_bytes() == charged
+    assert summarise(RunFolder.open(path)).tables
+
+
+def test_the_summary_shows_every_method_and_who_gained(
+    done: tuple[PersonalisedExperiment, Path, dict[str, Any]],
+) -> None:
+    options, path, _ = done
+    summary = summarise(RunFolder.open(path))
+    rates, differences, costs = summary.tables
+    assert len(rates.rows) == len(costs.rows) == len(options.methods) + 2
+    assert len(differences.rows) == len(options.methods) + 1
+    assert [plate.name for plate in summary.plates] == ["gains-by-speaker"]
+    assert "<svg" in summary.plates[0].inline()
+    assert any("none can reject" in sentence for sentence in summary.sentences)
+
+
+def test_noise_at_the_clients_is_charged_by_method_and_together(small: Small, tmp_path: Path) -> None:
+    options = small(
+        "privacy.mechanism=gaussian", "privacy.noised_by=clients", "privacy.noise_multiplier=4", "privacy.delta=1e-3",
+        'evaluation.references=["start"]', "federated.passes=2", "start.corpus.speakers=1",
+    )  # fmt: skip
+    options = replace(options, methods={"similarity": ParameterSimilarity(), "fedavg": FedAvg(), "local": LocalOnly()})
+    result = run_personalised(options, tmp_path / "run")
+    alone = {name: result["methods"][name]["epsilon"] for name in options.methods}
+    assert alone["local"] == 0
+    assert 0 < alone["similarity"] < alone["fedavg"]  # one round against two
+    assert result["epsilon"]["pld"] > alone["fedavg"]  # everybody took part in both
+    assert "every speaker's errors" in result["statement"]
+
+
+def test_noise_of_the_server_is_refused_where_single_updates_are_read(small: Small, tmp_path: Path) -> None:
+    options = small("privacy.mechanism=gaussian", "privacy.noise_multiplier=1", 'evaluation.references=["start"]')
+    options = replace(options, methods={"similarity": ParameterSimilarity()})
+    with pytest.raises(ConfigError, match=r'privacy.noised_by = "clients"'):
+        run_personalised(options, tmp_path / "run")
+    result = run_personalised(replace(options, methods={"fedper": FedPer()}), tmp_path / "other")
+    assert result["methods"]["fedper"]["epsilon"] > 0
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ("telemetry=private", 'set telemetry = "debug"'),
+        ("methods.start=fedavg", "methods.start"),
+        ('evaluation.references=["best"]', "evaluation.references"),
+        ("evaluation.baseline=nothing", "evaluation.baseline"),
+        ("data.development=1", "data.development"),
+        ("federated.passes=0", "federated.passes"),
+        ("methods.fedavg=fedavgg", "did you mean 'fedavg'"),
+    ],
+)
+def test_mistakes_are_refused_before_anything_is_made(small: Small, change: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        small(change)
+
+
+def test_passes_that_pay_for_no_round_are_refused(small: Small, tmp_path: Path) -> None:
+    options = small("federated.passes=1", "start.corpus.speakers=1")
+    with pytest.raises(ConfigError, match=r"federated.passes = 1: methods.similarity takes 2 a round"):
+        run_personalised(replace(options, methods={"similarity": ParameterSimilarity()}), tmp_path / "run")
