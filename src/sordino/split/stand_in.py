@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,11 +19,11 @@ class StandIn:
 
     Attributes:
         card: of the model that it stands in for.
-        make: its states, from their shape.
+        make: its states, from their shape and a key that stands for the batch, the same for the same one.
     """
 
     card: ModelCard
-    make: Callable[[tuple[int, ...]], torch.Tensor]
+    make: Callable[[tuple[int, ...], bytes], torch.Tensor]
 
     def describe(self) -> ModelCard:
         """The model that it stands in for."""
@@ -33,5 +34,6 @@ class StandIn:
     ) -> torch.Tensor:
         """States of the right shape; see `StateServer.states`."""
         batch, tokens, width = noised.shape
-        states = self.make((batch, len(layers), tokens, width // (reduction or 1)))
+        key = hashlib.sha256(noised.contiguous().numpy().data).digest()
+        states = self.make((batch, len(layers), tokens, width // (reduction or 1)), key)
         return states.masked_fill(~mask[:, None, :, None], 0.0)

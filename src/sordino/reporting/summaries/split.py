@@ -71,7 +71,7 @@ def _costs(result: Mapping[str, Any]) -> Table:
             for name, row in result["methods"].items()
         ],
         note=(
-            "Bytes of tensors for training and test texts, counted; a method that shares what another has fetched is counted "
+            "Bytes of tensors for training and test texts, counted; a method that shares what another fetched is counted "
             "as if it were alone. Clean embeddings were given to a copy of the model in the client's own process."
         ),
     )

@@ -30,8 +30,11 @@ class RandomStates(SplitMethod):
         from sordino.split.fitting import fit_corrector
         from sordino.split.stand_in import StandIn
 
-        random = torch.Generator().manual_seed(scene.seeds.at("random states").integer())
-        server = StandIn(scene.train.server.describe(), lambda shape: torch.randn(shape, generator=random))
+        def drawn(shape: tuple[int, ...], key: bytes) -> torch.Tensor:
+            generator = scene.seeds.at("random states", key.hex()).generator()
+            return torch.from_numpy(generator.standard_normal(shape, dtype="float32"))
+
+        server = StandIn(scene.train.server.describe(), drawn)
         return fit_corrector(
             scene.train.with_server(server),
             classes=scene.classes,

@@ -30,7 +30,7 @@ class ZeroStates(SplitMethod):
         from sordino.split.fitting import fit_corrector
         from sordino.split.stand_in import StandIn
 
-        server = StandIn(scene.train.server.describe(), torch.zeros)
+        server = StandIn(scene.train.server.describe(), lambda shape, _: torch.zeros(shape))
         return fit_corrector(
             scene.train.with_server(server),
             classes=scene.classes,
