@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sordino.cli.console import stderr, stdout
+from sordino.cli.console import Json, Overrides, print_json, stderr, stdout
 
 if TYPE_CHECKING:
     from sordino.split import ModelCard
@@ -62,7 +62,7 @@ def serve(
         str, typer.Option("--dtype", help="Number format to compute in: float32 or bfloat16.")
     ] = "float32",
     device: Annotated[str, typer.Option("--device", help="Where to compute: cpu, cuda, or auto.")] = "auto",
-    settings: Annotated[
+    limits: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A limit of the server, e.g. --set max_batch=16."),
     ] = None,
@@ -101,9 +101,100 @@ def serve(
         insecure=insecure,
         dtype=dtype,
         device=device,
-        limits=build(Limits, parse_overrides(settings or [])),
+        limits=build(Limits, parse_overrides(limits or [])),
     )
     counts = host_model(hosting, ready=ready, note=note, with_stdin=with_stdin)
     note(
         f"ended after {counts.total()} calls: {', '.join(f'{n} {code}' for code, n in counts.most_common()) or 'none'}"
     )
+
+
+_Server = typer.Option("--server", metavar="HOST:PORT", help="The server, as sordino split serve printed it.")
+_Authority = typer.Option("--ca", help="ca.crt of the server's keys; public authorities if not given.")
+_Token = typer.Option("--token", help="File of the token; SORDINO_SPLIT_TOKEN if not given.")
+_Insecure = typer.Option("--insecure", help="Without TLS, for a server on a loopback address.")
+
+
+@app.command("train")
+def train(
+    file: Annotated[Path, typer.Argument(help="Experiment file of a split experiment.")],
+    *,
+    server: Annotated[str, _Server],
+    authority: Annotated[Path | None, _Authority] = None,
+    token: Annotated[Path | None, _Token] = None,
+    insecure: Annotated[bool, _Insecure] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Run folder; made under runs/ if not given.")] = None,
+    overrides: Annotated[list[str] | None, Overrides] = None,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Learn from private texts with a model that somebody serves: sordino run, with the server named here.
+
+    Example: sordino split train my.toml --server models.example.org:50551 --ca ca.crt --token clinic.token
+    """
+    from sordino.cli.run import run
+
+    place: dict[str, str | bool] = {"place": "remote", "address": server, "insecure": insecure}
+    place |= {name: str(path.absolute()) for name, path in (("authority", authority), ("token", token)) if path}
+    settings = [f"server.{key}={json.dumps(value)}" for key, value in place.items()]
+    run(file, out=out, overrides=[*(overrides or []), *settings], as_json=as_json)
+
+
+@app.command("predict")
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
+    text: Annotated[str, typer.Argument(help="A text, or a file with one on each line.")],
+    *,
+    server: Annotated[
+        str | None, typer.Option("--server", metavar="HOST:PORT", help="The server, if it moved.")
+    ] = None,
+    authority: Annotated[Path | None, _Authority] = None,
+    token: Annotated[Path | None, _Token] = None,
+    insecure: Annotated[bool, _Insecure] = False,
+    as_json: Annotated[bool, Json] = False,
+) -> None:
+    """Label new texts with a finished run. Each call draws noise anew, and charges it to the run's ledger.
+
+    Example: sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt
+    """
+    from rich.markup import escape
+    from rich.table import Table
+
+    from sordino.experiments.split import predict_split
+    from sordino.experiments.tasks.split import SplitServer
+
+    place = None
+    if server is not None:
+        place = SplitServer(place="remote", address=server, authority=authority, token=token, insecure=insecure)
+    result = predict_split(folder, _texts(text), server=place)
+    if as_json:
+        print_json(result)
+        return
+    table = Table(title="Labels")
+    for column in ("text", "label", "score"):
+        table.add_column(column, justify="right" if column == "score" else "left")
+    for one in result["predictions"]:
+        table.add_row(escape(one["text"]), escape(one["label"]), f"{one['scores'][one['label']]:.2f}")
+    stdout().print(table)
+    promised = [guarantee["words"] for guarantee in result["guarantees"].values()]
+    for words in (
+        *promised,
+        f"The ledger has {result['draws']} draws now, and counts all as if they were of one text.",
+    ):
+        stderr().print(words, soft_wrap=True, markup=False)
+
+
+def _texts(text: str) -> list[str]:
+    """The lines of a file that are not empty, or the text itself."""
+    from sordino.errors import DataError
+
+    try:
+        if not Path(text).is_file():
+            return [text]
+        lines = [line for line in Path(text).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except OSError:  # too long for a file's name
+        return [text]
+    except UnicodeDecodeError:
+        raise DataError(f"{text} is no text in UTF-8; convert it.") from None
+    if not lines:
+        raise DataError(f"{text} has no line with text; write one on each line.")
+    return lines

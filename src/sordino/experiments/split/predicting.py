@@ -20,6 +20,7 @@ from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.exchange import Exchange
 from sordino.split.keeping import load_corrector
+from sordino.split.noise.base import Unit
 from sordino.split.sending import Sender
 
 __all__ = ["predict_split"]
@@ -34,7 +35,7 @@ def predict_split(run: Path, texts: Sequence[str], *, server: SplitServer | None
         server: where the model is now; None for where the run had it.
 
     Returns:
-        ``predictions`` (text, label, scores by label), ``guarantee`` of one text, ``draws`` in the ledger, ``wire``.
+        ``predictions`` (text, label, scores by label), ``guarantees`` of one draw, ``draws`` in the ledger, ``wire``.
 
     Raises:
         ConfigError: no such run, or another model is served than the run's.
@@ -65,13 +66,14 @@ def predict_split(run: Path, texts: Sequence[str], *, server: SplitServer | None
         folder.write_json(folder.privacy, make_statement(ledger.terms, ledger.events).to_json())
         exchange = Exchange(sequences, clean=rows, noised=noised, server=served.server)
         scores = kept.fitted.scores(exchange).tolist()
-        one = sender.noise.guarantee(sender.unit, space=sender.space, draws=1, delta=terms.delta)
+        units: tuple[Unit, ...] = ("token", "sequence")
+        once = {unit: sender.noise.guarantee(unit, space=sender.space, draws=1, delta=terms.delta) for unit in units}
         return {
             "predictions": [
                 {"text": text, "label": _best(row, kept.labels), "scores": dict(zip(kept.labels, row, strict=True))}
                 for text, row in zip(texts, scores, strict=True)
             ],
-            "guarantee": one.to_json(),
+            "guarantees": {unit: guarantee.to_json() for unit, guarantee in once.items()},
             "draws": len(ledger.charges),
             "wire": served.traffic,
         }
