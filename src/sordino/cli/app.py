@@ -16,6 +16,7 @@ from sordino.cli import (
     flower,
     init,
     list_,
+    modality,
     plan,
     privacy,
     report,
@@ -70,4 +71,5 @@ app.command("list")(list_.list_methods)
 app.add_typer(config.app, name="config")
 app.add_typer(data.app, name="data")
 app.add_typer(flower.app, name="flower")
+app.add_typer(modality.app, name="modality")
 app.add_typer(split.app, name="split")

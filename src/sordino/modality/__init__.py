@@ -14,7 +14,7 @@ from sordino.modality.options import BackOff, TrainingOptions
 
 if TYPE_CHECKING:
     from sordino.modality.case import Case, make_case, never_exposed
-    from sordino.modality.fingerprint import file_fingerprint, fingerprint
+    from sordino.modality.hashing import file_fingerprint, fingerprint
     from sordino.modality.incision import Incision
     from sordino.modality.ownership import Part, owners, stage_parts, tier_parts
     from sordino.modality.saliency import Subspace, clip_gradients, public_saliency, public_subspace
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LATER = {
     "case": ("Case", "make_case", "never_exposed"),
-    "fingerprint": ("file_fingerprint", "fingerprint"),
+    "hashing": ("file_fingerprint", "fingerprint"),
     "ownership": ("Part", "owners", "stage_parts", "tier_parts"),
     "saliency": ("Subspace", "clip_gradients", "public_saliency", "public_subspace"),
     "incision": ("Incision",),

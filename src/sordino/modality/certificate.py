@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from sordino.errors import ConfigError
-from sordino.modality.fingerprint import file_fingerprint, fingerprint
 from sordino.modality.gaussian import composed_multiplier, gaussian_epsilon, zcdp, zcdp_epsilon
+from sordino.modality.hashing import file_fingerprint, fingerprint
 from sordino.models.emotion.storage import load_network
 from sordino.privacy import make_statement, read_ledger
 from sordino.privacy.events import Event, GaussianEvent

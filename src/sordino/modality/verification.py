@@ -10,7 +10,7 @@ from typing import Any
 
 from sordino.errors import ConfigError
 from sordino.modality.certificate import issue_certificate
-from sordino.modality.fingerprint import fingerprint
+from sordino.modality.hashing import fingerprint
 from sordino.models.emotion.storage import load_network
 from sordino.records import RunFolder
 

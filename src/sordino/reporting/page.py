@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
-
-from sordino import __version__
 from sordino.errors import ConfigError
 from sordino.records import RunFolder, replace_file
-from sordino.reporting import formatting
 from sordino.reporting.audit import holds_audit, read_audit
 from sordino.reporting.comparison_folder import holds_comparison, read_comparison
 from sordino.reporting.comparison_view import ComparisonView
@@ -37,6 +33,7 @@ from sordino.reporting.reading import read_runs
 from sordino.reporting.runs import Run
 from sordino.reporting.summaries import summarise
 from sordino.reporting.tables import Table
+from sordino.reporting.templating import template
 
 __all__ = ["write_report"]
 
@@ -89,12 +86,12 @@ def _lone_page(folders: Sequence[Path]) -> _Page | None:
 
 def _audit_page(folder: Path) -> _Page:
     audit = read_audit(folder)
-    return _Page(_template("audit.html").render(title=audit.label, audit=audit), [], [audit.table])
+    return _Page(template("audit.html").render(title=audit.label, audit=audit), [], [audit.table])
 
 
 def _comparison_page(folder: Path) -> _Page:
     view = ComparisonView(read_comparison(folder))
-    html = _template("comparison.html").render(title=view.comparison.label, view=view, comparison=view.comparison)
+    html = template("comparison.html").render(title=view.comparison.label, view=view, comparison=view.comparison)
     return _Page(html, view.plates, [view.table])
 
 
@@ -109,9 +106,9 @@ def _runs_page(folders: Sequence[Path]) -> _Page:
         return _summary_page(others[0])
     if len(views) == 1:
         view = views[0]
-        return _Page(_template("run.html").render(title=view.run.label, view=view, rule=RULE), view.plates)
+        return _Page(template("run.html").render(title=view.run.label, view=view, rule=RULE), view.plates)
     compared = ComparedRuns(views)
-    html = _template("runs.html").render(title=f"{len(views)} runs side by side", compared=compared)
+    html = template("runs.html").render(title=f"{len(views)} runs side by side", compared=compared)
     return _Page(html, compared.plates)
 
 
@@ -120,7 +117,7 @@ def _summary_page(run: Run) -> _Page:
         raise ConfigError(f"{run.path} is not finished; continue it with: sordino run --resume --out {run.path}")
     view, summary = RunView(run), summarise(folder)
     return _Page(
-        _template("summary.html").render(title=run.label, view=view, summary=summary), summary.plates, summary.tables
+        template("summary.html").render(title=run.label, view=view, summary=summary), summary.plates, summary.tables
     )
 
 
@@ -214,23 +211,3 @@ class ComparedRuns:
         runs = [view.run for view in self.views]
         plates = (wer_by_round(runs), wer_against_epsilon(runs), epsilon_by_round(runs))
         return [plate for plate in plates if plate is not None]
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("sordino.reporting", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for name, write in vars(formatting).items():
-        if name in formatting.__all__ and callable(write):
-            environment.filters[name] = write
-    environment.globals["version"] = __version__
-    return environment
-
-
-def _template(name: str) -> Template:
-    return _environment().get_template(name)

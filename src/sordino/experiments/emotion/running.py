@@ -26,6 +26,7 @@ from sordino.modality.certificate import RECORD, issue_certificate
 from sordino.models.emotion.storage import save_network
 from sordino.privacy import Ledger, NoiseSource, make_statement
 from sordino.records import RunFolder
+from sordino.reporting.certificate import write_certificate_page
 from sordino.seeds import Seeds
 
 __all__ = ["run_emotion"]
@@ -79,6 +80,7 @@ def run_emotion(
     _keep(folder, *first, masks=masks, attacks=attacks)
     certificate = issue_certificate(folder)
     folder.write_json(folder.path / "certificate.json", certificate)
+    write_certificate_page(certificate, folder.path / "certificate.html")
     folder.write_json(folder.privacy, statement.to_json())
     result = {
         "task": "emotion",

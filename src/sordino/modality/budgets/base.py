@@ -70,5 +70,7 @@ class Budget(ABC):
 def divided(shares: Sequence[float], *, epsilon: float, delta: float) -> list[float]:
     """Multipliers that use the whole budget, each part's rho in proportion to its share; infinite where that is 0."""
     total = math.fsum(shares)
-    whole = analytic_multiplier(epsilon, delta=delta)
+    whole = analytic_multiplier(
+        epsilon * (1 - _ROUNDING), delta=delta
+    )  # the ledger's grid is a little above the formula
     return [whole * math.sqrt(total / share) if share > 0 else math.inf for share in shares]
