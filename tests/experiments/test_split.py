@@ -1,0 +1,145 @@
+"""Split experiments end to end: the example with a server process, private runs, resuming, and what does not go together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sordino.config import build
+from sordino.errors import ConfigError, DataError
+from sordino.experiments import load_experiment
+from sordino.experiments.observer import Silent
+from sordino.experiments.tasks.split import SplitExperiment
+from sordino.privacy.ledger import read_ledger
+from sordino.records import RunFolder
+from sordino.reporting.summaries import summarise
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "split-text.toml"
+SMALL = {
+    "task": "split",
+    "data": {"texts": {"method": "synthetic-notes", "count": 120}, "train": 32, "test": 24, "public": 20, "max_tokens": 24},
+    "model": {"keep": 2, "reduction": 4, "calibration": 2},
+    "training": {"epochs": 2},
+    "privacy": {"noise": {"method": "gaussian", "noise_multiplier": 2.0}},
+    "simulation": {"threads": 1},
+}  # fmt: skip
+
+
+def experiment(**changes: Any) -> SplitExperiment:
+    made: SplitExperiment = build(SplitExperiment, {**SMALL, **changes})
+    return made
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """The shipped example on fewer texts; client and server are two processes."""
+    torch.set_num_threads(1)
+    fewer = ["data.train=60", "data.test=40", "data.public=40", "training.epochs=2", "attacks.tokens=300"]
+    path = tmp_path_factory.mktemp("runs") / "example"
+    return load_experiment(EXAMPLE, fewer).run(path), path
+
+
+def test_the_example_says_what_a_method_gives_and_shows(example: tuple[dict[str, Any], Path]) -> None:
+    result, path = example
+    for name in ("hidden-echo", "zero-states", "noised-embeddings", "embedding-mean", "clean"):
+        row = result["methods"][name]
+        assert 0 <= row["accuracy"] <= 1
+        assert row["auc_ci95"][0] <= row["auc"] <= row["auc_ci95"][1]
+        assert row["empirical_privacy"] == {"nothing": 1.0, "clean": 0.0}.get(row["sees"], row["empirical_privacy"])
+    assert result["methods"]["zero-states"]["bytes"] == {"up": 0, "down": 0}
+    assert json.loads((path / "result.json").read_text(encoding="utf-8"))["methods"] == result["methods"]
+
+
+def test_bytes_of_the_example_are_those_that_the_wire_counted(example: tuple[dict[str, Any], Path]) -> None:
+    result, _ = example
+    echo, last = (result["methods"][name]["bytes"] for name in ("hidden-echo", "noised-embeddings"))
+    assert result["bytes"] == result["wire"]["payload"]
+    assert result["bytes"] == {way: echo[way] + last[way] for way in ("up", "down")}
+    assert result["wire"]["message"]["up"] > result["bytes"]["up"]
+
+
+def test_the_example_pays_once_and_states_both_units(example: tuple[dict[str, Any], Path]) -> None:
+    result, path = example
+    _, charges = read_ledger(path / "ledger.jsonl")
+    assert len(charges) == result["draws"] == 1
+    assert result["epsilon"]["pld"] == pytest.approx(13.21, abs=0.01)
+    token, sequence = (result["guarantees"][unit] for unit in ("token", "sequence"))
+    assert token["epsilon"] == result["epsilon"]["pld"]
+    assert sequence["epsilon"] > 100
+    assert "in name only" in sequence["words"]
+    assert "in name only" not in token["words"]
+    assert "how many tokens each has" in result["statement"]
+
+
+def test_attacks_of_the_example_are_in_order(example: tuple[dict[str, Any], Path]) -> None:
+    attacks = example[0]["attacks"]
+    assert attacks["clean"]["success"] == 1.0
+    assert attacks["repeated-16"]["success"] > attacks["nearest-cosine"]["success"]
+    for name in ("nearest-l2", "nearest-cosine", "learned"):
+        assert attacks[name]["empirical_privacy_as_published"] > attacks[name]["empirical_privacy"]
+
+
+def test_the_example_is_summed_up(example: tuple[dict[str, Any], Path]) -> None:
+    summary = summarise(RunFolder.open(example[1]))
+    assert [table.name for table in summary.tables] == ["split-methods", "split-attacks", "split-costs"]
+    words = " ".join(summary.sentences)
+    assert "Against the same network without the server" in words
+    assert "calls over the wire" in words
+
+
+def test_a_private_run_measures_nothing_on_private_texts(tmp_path: Path) -> None:
+    result = experiment().run(tmp_path / "run", observer=Silent())
+    assert result["methods"] == result["attacks"] == {}
+    assert (tmp_path / "run" / "model" / "corrector.safetensors").is_file()
+    assert summarise(RunFolder.open(tmp_path / "run")).tables == []
+    text = (tmp_path / "run" / "result.json").read_text(encoding="utf-8")
+    assert not any(word in text for word in ('"auc"', '"accuracy"', '"success"'))
+
+
+def test_a_run_that_goes_on_draws_and_asks_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, path = experiment(), tmp_path / "run"
+    with monkeypatch.context() as crash:
+        crash.setattr("sordino.experiments.split.running.save_corrector", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            options.run(path)
+    kept = {file: file.read_bytes() for file in (path / "exchange").rglob("*.safetensors")}
+    assert len(kept) == 3  # two draws, and the states of the training texts
+    result = options.run(path, resume=True)
+    assert result["draws"] == 1
+    assert all(file.read_bytes() == content for file, content in kept.items())
+    with pytest.raises(ConfigError, match="not an empty folder"):
+        options.run(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"methods": []}, "at least one"),
+        ({"methods": ["hidden-echo", "hidden-echo"]}, "name each once"),
+        ({"server": {"place": "remote"}}, "expected an address"),
+        ({"server": {"address": "x:1"}}, "expected an address"),
+        ({"server": {"place": "remote", "address": "x:1"}}, r"expected model\.layers"),
+        ({"server": {"place": "spawned"}, "training": "as-published"}, "no gradient goes over the wire"),
+        ({"privacy": {"noise": "d-chy"}}, "did you mean 'd-chi'"),
+        ({"privacy": {"delta": 1.0}}, r"privacy\.delta"),
+    ],
+)
+def test_options_that_do_not_go_together(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        experiment(**changes)
+
+
+def test_texts_that_do_not_do(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="different texts are left"):
+        experiment(data={**SMALL["data"], "train": 500}).run(tmp_path / "a")
+    lines = tmp_path / "own.jsonl"
+    lines.write_text("".join(f'{{"text": "text {n}", "label": "same"}}\n' for n in range(90)), encoding="utf-8")
+    data = {**SMALL["data"], "texts": {"method": "jsonl", "path": str(lines)}}
+    with pytest.raises(ConfigError, match="at least two labels"):
+        experiment(data=data).run(tmp_path / "b")
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "b").exists()
