@@ -120,7 +120,7 @@ def written(errors: dict[str, int], words: int = 10) -> list[Sample]:
 
 
 def test_rates_by_group_speaker_and_the_worst() -> None:
-    row = rates(written({"a": 1, "b": 3, "c": 6}), {"mild": ["a", "b"], "severe": ["c"], "nobody": ["d"]})
+    row = rates([written({"a": 1, "b": 3, "c": 6})], {"mild": ["a", "b"], "severe": ["c"], "nobody": ["d"]})
     assert row["wer"] == pytest.approx(1 / 3)
     assert {group: known["wer"] for group, known in row["by_group"].items()} == {
         "mild": 0.2,
@@ -135,7 +135,7 @@ def test_differences_say_what_so_few_speakers_can_show() -> None:
     names = "abcdefgh"
     base = written(dict.fromkeys(names, 5))
     better, same = written({name: index % 3 for index, name in enumerate(names)}), written(dict.fromkeys(names, 5))
-    tests = differences({"fedavg": base, "better": better, "same": same}, baseline="fedavg")
+    tests = differences({"fedavg": [base], "better": [better], "same": [same]}, baseline="fedavg")
     assert list(tests["methods"]) == ["better", "same"]
     row = tests["methods"]["better"]
     assert row["difference"] == pytest.approx(-0.5 + sum(index % 3 for index in range(8)) / 80)
@@ -144,6 +144,6 @@ def test_differences_say_what_so_few_speakers_can_show() -> None:
     assert row["mapsswe"]["p_holm"] == pytest.approx(min(1, 2 * row["mapsswe"]["p"]))
     assert tests["methods"]["same"]["sign_flip"]["p_holm"] == 1
     assert tests["sign_flip_can_reject"]
-    few = differences({"fedavg": base[:5], "better": better[:5]}, baseline="fedavg")
+    few = differences({"fedavg": [base[:5]], "better": [better[:5]]}, baseline="fedavg")
     assert few["sign_flip_least_p"] == 2**-4
     assert not few["sign_flip_can_reject"]

@@ -37,9 +37,9 @@ def test_every_method_is_measured_on_the_same_utterances(
     assert list(result["methods"]) == ["start", "central", *options.methods]
     assert result["task"] == "personalised"
     for name, row in result["methods"].items():
-        lines = RunFolder.open(path).read_lines(path / "transcripts" / f"{name}.jsonl")
+        lines = RunFolder.open(path).read_lines(path / "transcripts" / f"{name}-seed0.jsonl")
         assert [line["key"] for line in lines] == [
-            line["key"] for line in RunFolder.open(path).read_lines(path / "transcripts" / "start.jsonl")
+            line["key"] for line in RunFolder.open(path).read_lines(path / "transcripts" / "start-seed0.jsonl")
         ]
         assert list(row["by_group"]) == ["mild", "moderate", "severe"]
         assert set(row["by_speaker"]) == set(result["speakers"])
@@ -82,7 +82,7 @@ def test_an_interrupted_run_does_the_rest_alike_and_counts_once(
     options, path, result = done
     charged = (path / "ledger.jsonl").read_bytes()
     for name in ("uniform", "similarity"):
-        (path / "methods" / f"{name}.json").unlink()
+        (path / "methods" / f"{name}-seed0.json").unlink()
     (path / "result.json").unlink()
     again = run_personalised(options, path, resume=True)
     for name, row in again["methods"].items():

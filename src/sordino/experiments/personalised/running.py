@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import torch
 from safetensors.torch import load_file, save
 
 from sordino.config import to_toml
@@ -21,7 +20,7 @@ from sordino.experiments.personalised.entrant import Outcome, compete, train_tog
 from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
-from sordino.privacy import Event, Ledger, Terms, guaranteed, make_statement, make_terms
+from sordino.privacy import Ledger, Terms, guaranteed, make_statement, make_terms
 from sordino.records import RunFolder, replace_file
 
 __all__ = ["run_personalised"]
@@ -56,27 +55,30 @@ def run_personalised(
     folder = RunFolder.open(path) if resume else RunFolder(path)
     if not resume:
         folder.require_free()
-    begun = _kept_start(folder)
-    bench = make_bench(options, observer, start=begun)
+    first = _bench(options, folder, options.repetitions[0], observer)
     if not resume:
         folder = RunFolder.create(path, config=to_toml(options))
-    if begun is None:
-        replace_file(_start_file(folder), save({"values": bench.start}))
-    with Ledger(folder.ledger, terms=_terms(bench)) as ledger:
-        outcomes = {
-            name: _outcome(folder, name, entrant, ledger, observer)
-            for name, entrant in _entrants(bench, ledger, observer)
-        }
-        return _finish(bench, folder, ledger, outcomes, seconds=time.monotonic() - started)
+    outcomes: dict[str, list[Outcome]] = {}
+    with Ledger(folder.ledger, terms=_terms(first)) as ledger:
+        for place, seed in enumerate(options.repetitions):
+            bench = first if place == 0 else _bench(options, folder, seed, observer)
+            replace_file(_start_file(folder, seed), save({"values": bench.start}))
+            for name, entrant in _entrants(bench, ledger, _Telling(observer, options, place)):
+                outcome = _outcome(folder, f"{name}-seed{seed}", entrant, ledger)
+                outcomes.setdefault(name, []).append(outcome)
+                observer.note(f"{name}, seed {seed}: word error rate {100 * rates([outcome.test], {})['wer']:.1f} %")
+        return _finish(first, folder, ledger, outcomes, seconds=time.monotonic() - started)
 
 
-def _start_file(folder: RunFolder) -> Path:
-    return folder.path / "start.safetensors"
+def _start_file(folder: RunFolder, seed: int) -> Path:
+    return folder.path / "starts" / f"seed{seed}.safetensors"
 
 
-def _kept_start(folder: RunFolder) -> torch.Tensor | None:
-    path = _start_file(folder)
-    return load_file(path)["values"] if path.is_file() else None
+def _bench(options: PersonalisedExperiment, folder: RunFolder, seed: int, observer: Observer) -> Bench:
+    """What everything runs on under one seed, with the start of an interrupted run if there is one."""
+    kept = _start_file(folder, seed)
+    start = load_file(kept)["values"] if kept.is_file() else None
+    return make_bench(replace(options, seed=seed), observer, start=start)
 
 
 def _terms(bench: Bench) -> Terms:
@@ -94,33 +96,37 @@ def _terms(bench: Bench) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class _Telling:
-    """Tells how far all methods together are, in passes."""
+    """Tells how far all methods under all seeds together are, in passes.
+
+    Args:
+        observer: is told.
+        options: the experiment.
+        repetition: how many seeds are done.
+        place: how many methods are done under this one.
+        name: of the method that is being run.
+    """
 
     observer: Observer
-    name: str
-    place: int
-    methods: int
-    passes: int
+    options: PersonalisedExperiment
+    repetition: int
+    place: int = 0
+    name: str = ""
 
     def __call__(self, done: int, rounds: int) -> None:
-        spent = self.place * self.passes + self.passes * done // rounds
-        words = f"{self.name}: round {done} of {rounds}"
-        self.observer.progress(Progress(round=spent, rounds=self.methods * self.passes, unit="pass", figures=words))
+        passes, before = self.options.federated.passes, self.repetition * len(self.options.methods) + self.place
+        spent, words = before * passes + passes * done // rounds, f"{self.name}: round {done} of {rounds}"
+        self.observer.progress(Progress(round=spent, rounds=self.options.num_steps, unit="pass", figures=words))
 
 
-def _entrants(bench: Bench, ledger: Ledger, observer: Observer) -> Iterator[tuple[str, Callable[[], Outcome]]]:
+def _entrants(bench: Bench, ledger: Ledger, telling: _Telling) -> Iterator[tuple[str, Callable[[], Outcome]]]:
     """Everything that is compared, by name, and how it is run."""
     for name in bench.options.evaluation.references:
         yield name, partial(_REFERENCES[name], bench, ledger)
-    methods = bench.options.methods
-    for place, (name, method) in enumerate(methods.items()):
-        telling = _Telling(observer, name, place, len(methods), bench.options.federated.passes)
-        yield name, partial(compete, bench, name, method, ledger, after_round=telling)
+    for place, (name, method) in enumerate(bench.options.methods.items()):
+        yield name, partial(compete, bench, name, method, ledger, after_round=replace(telling, place=place, name=name))
 
 
-def _outcome(
-    folder: RunFolder, name: str, entrant: Callable[[], Outcome], ledger: Ledger, observer: Observer
-) -> Outcome:
+def _outcome(folder: RunFolder, name: str, entrant: Callable[[], Outcome], ledger: Ledger) -> Outcome:
     """What is kept of an earlier process, or else the outcome of running it now."""
     outcome = kept_outcome(folder, name)
     if outcome is None:
@@ -131,25 +137,26 @@ def _outcome(
             slice(*outcome.charges)
         ]:  # a replay that the next method must not take for its own
             ledger.charge(charge.event, round=charge.round)
-    observer.note(f"{name}: word error rate {100 * rates(outcome.test, {})['wer']:.1f} %")
     return outcome
 
 
 def _finish(
-    bench: Bench, folder: RunFolder, ledger: Ledger, outcomes: Mapping[str, Outcome], *, seconds: float
+    bench: Bench, folder: RunFolder, ledger: Ledger, outcomes: Mapping[str, Sequence[Outcome]], *, seconds: float
 ) -> dict[str, Any]:
     """Compares everything, and writes guarantee and result."""
     options = bench.options
     guarantee = make_statement(ledger.terms, ledger.events)
     folder.write_json(folder.privacy, guarantee.to_json())
+    written = {name: [outcome.test for outcome in repeated] for name, repeated in outcomes.items()}
     result = {
         "task": options.task,
         "run": str(folder.path),
         "test_is": TEST_IS,
+        "seeds": list(options.repetitions),
         "speakers": {name: speaker.group for name, speaker in bench.speakers.known.items()},
         "passes": options.federated.passes,
-        "methods": {name: _row(bench, ledger, name, outcome) for name, outcome in outcomes.items()},
-        "tests": differences({name: outcome.test for name, outcome in outcomes.items()}, baseline=options.baseline),
+        "methods": {name: _row(bench, ledger, name, repeated) for name, repeated in outcomes.items()},
+        "tests": differences(written, baseline=options.baseline),
         "best_on_development": _best(outcomes, list(options.methods)),
         "epsilon": guarantee.to_json()["epsilon"],
         "unit": guarantee.terms.unit,
@@ -160,25 +167,32 @@ def _finish(
     return result
 
 
-def _row(bench: Bench, ledger: Ledger, name: str, outcome: Outcome) -> dict[str, Any]:
-    options, terms = bench.options, ledger.terms
-    events = ledger.events[slice(*outcome.charges)]
+def _row(bench: Bench, ledger: Ledger, name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    options, first = bench.options, outcomes[0]
     return {
         "method": options.methods[name].name if name in options.methods else None,
-        **rates(outcome.test, bench.speakers.groups),
-        "development_wer": rates(outcome.development, {})["wer"] if outcome.development else None,
-        **asdict(outcome.cost),
-        "epsilon": _epsilon(events, terms) if options.privacy.mechanism != "none" else None,
+        **rates([outcome.test for outcome in outcomes], bench.speakers.groups),
+        "by_seed": [rates([outcome.test], {})["wer"] for outcome in outcomes],
+        "development_wer": _development(outcomes),
+        **asdict(first.cost),
+        "cpu_s": math.fsum(outcome.cost.cpu_s for outcome in outcomes) / len(outcomes),
+        "epsilon": _epsilon(ledger, first) if options.privacy.mechanism != "none" else None,
     }
 
 
-def _epsilon(events: Sequence[Event], terms: Terms) -> float | None:
-    """Of one method by itself; None where something of it was released without noise."""
+def _epsilon(ledger: Ledger, outcome: Outcome) -> float | None:
+    """Of one method by itself, run once; None where something of it was released without noise."""
+    events, terms = ledger.events[slice(*outcome.charges)], ledger.terms
     value = guaranteed(events, delta=terms.delta, multiplicity=terms.multiplicity).value
     return value if value is not None and math.isfinite(value) else None
 
 
-def _best(outcomes: Mapping[str, Outcome], methods: Sequence[str]) -> str | None:
+def _development(outcomes: Sequence[Outcome]) -> float | None:
+    heard = [outcome.development for outcome in outcomes if outcome.development]
+    return rates(heard, {})["wer"] if heard else None
+
+
+def _best(outcomes: Mapping[str, Sequence[Outcome]], methods: Sequence[str]) -> str | None:
     """The method with the lowest error rate on the development utterances: the one to choose, without a look at the test."""
-    known = {name: outcomes[name].development for name in methods if outcomes[name].development}
-    return min(known, key=lambda name: rates(known[name], {})["wer"], default=None)
+    known = {name: wer for name in methods if (wer := _development(outcomes[name])) is not None}
+    return min(known, key=lambda name: known[name], default=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sordino.evaluation import (
@@ -26,17 +26,17 @@ _SEEDS = Seeds(0).at("comparison")
 _LEVEL = 0.05
 
 
-def rates(samples: Sequence[Sample], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def rates(repeated: Sequence[Sequence[Sample]], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Word error rates of a method's models, each speaker having been heard by their own.
 
     Args:
-        samples: of all speakers.
+        repeated: what was written for all speakers, once under each seed; errors are pooled.
         groups: the speakers of each group.
 
     Returns:
         ``wer``, ``ci95`` (over speakers), ``by_group``, ``by_speaker``, ``worst_speaker`` and ``cer``.
     """
-    report = score(samples, seeds=_SEEDS)
+    report = _report(repeated)
     worst = report.worst_speaker
     return {
         "wer": report.wer,
@@ -46,6 +46,13 @@ def rates(samples: Sequence[Sample], groups: Mapping[str, Sequence[str]]) -> dic
         "by_speaker": {name: _rate(errors) for name, errors in report.by_speaker.items()},
         "worst_speaker": {"speaker": worst, "wer": report.by_speaker[worst].rate},
     }
+
+
+def _report(repeated: Sequence[Sequence[Sample]]) -> WerReport:
+    told_apart = [
+        replace(sample, key=f"{place}: {sample.key}") for place, samples in enumerate(repeated) for sample in samples
+    ]
+    return score(told_apart, seeds=_SEEDS)
 
 
 def _group(report: WerReport, speakers: Sequence[str]) -> dict[str, Any]:
@@ -62,14 +69,15 @@ def _rate(errors: Errors) -> float | None:
     return errors.rate if errors.words else None
 
 
-def differences(written: Mapping[str, Sequence[Sample]], *, baseline: str) -> dict[str, Any]:
+def differences(written: Mapping[str, Sequence[Sequence[Sample]]], *, baseline: str) -> dict[str, Any]:
     """Every method against the baseline, on the same utterances of the same speakers.
 
     Two questions, each corrected by Holm over the methods: would other speakers show the difference (exact sign-flip over
-    speakers, and a paired bootstrap interval); and would other sentences of these speakers (MAPSSWE, two-tailed).
+    speakers, and a paired bootstrap interval, errors pooled over seeds); and would other sentences of these speakers
+    (MAPSSWE, two-tailed, under the first seed alone: the same sentences under another seed are no others).
 
     Args:
-        written: each method's samples.
+        written: each method's samples, once under each seed.
         baseline: the method that differences are taken to.
 
     Returns:
@@ -77,10 +85,10 @@ def differences(written: Mapping[str, Sequence[Sample]], *, baseline: str) -> di
         ``sign_flip_can_reject``, and for each other method under ``methods`` its ``difference`` (negative: fewer errors than
         the baseline), ``ci95``, ``sign_flip`` and ``mapsswe``.
     """
-    reports = {name: score(samples, seeds=_SEEDS) for name, samples in written.items()}
+    reports = {name: _report(repeated) for name, repeated in written.items()}
     base, others = reports[baseline], [name for name in written if name != baseline]
     flips = {name: sign_flip(reports[name].by_speaker, base.by_speaker) for name in others}
-    pairs = {name: mapsswe(written[name], written[baseline]) for name in others}
+    pairs = {name: mapsswe(written[name][0], written[baseline][0]) for name in others}
     flip_holm = holm({name: flip.p for name, flip in flips.items()})
     pair_holm = holm({name: pair.p for name, pair in pairs.items() if pair.p is not None})
     least = min((min(1.0, len(others) * flip.least_p) for flip in flips.values()), default=1.0)

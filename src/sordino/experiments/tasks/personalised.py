@@ -112,6 +112,9 @@ class PersonalisedExperiment(Experiment):
 
     task: Literal["personalised"] = option("What kind of experiment this is.", "personalised")
     seed: int = option("Fixes data, the start and the order of local training.", 0)
+    seeds: tuple[int, ...] = option(
+        "Everything is run once with each of these in place of seed, and the results are pooled; none: seed alone.", ()
+    )
     telemetry: Literal["private", "debug"] = option(
         "The result is error rates on the clients' own speech, which no guarantee covers: say debug.", "private"
     )
@@ -133,6 +136,10 @@ class PersonalisedExperiment(Experiment):
                 'telemetry = "private": expected "debug", since what this experiment finds out are error rates on the '
                 'clients\' own speech, which no guarantee covers; set telemetry = "debug".'
             )
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(
+                f"seeds = {list(self.seeds)}: expected each once, since a seed repeats itself; correct the list."
+            )
         if not self.methods:
             raise ConfigError(
                 'methods is empty: expected at least one; write for example: [methods] fedavg = "fedavg".'
@@ -151,9 +158,14 @@ class PersonalisedExperiment(Experiment):
         return self.evaluation.baseline or next(iter(self.methods))
 
     @property
+    def repetitions(self) -> tuple[int, ...]:
+        """The seeds that everything is run with."""
+        return self.seeds or (self.seed,)
+
+    @property
     def num_steps(self) -> int:
-        """Passes of all methods together."""
-        return len(self.methods) * self.federated.passes
+        """Passes of all methods together, under all seeds."""
+        return len(self.repetitions) * len(self.methods) * self.federated.passes
 
     def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
         """See `sordino.experiments.personalised.run_personalised`."""
