@@ -47,3 +47,18 @@ def test_damage_is_a_sentence(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="is not a checkpoint"):
         load_checkpoint(path, digest="abc")
+
+
+def test_what_is_held_for_single_clients_comes_back_under_their_names(tmp_path: Path) -> None:
+    made = [torch.arange(float(n)) for n in (1, 2, 3)]
+    names = ["a", "b.0", "\u00e9 / \U0001f399"]
+    held = dict(zip(names, made, strict=True))
+    state = ServerState(3, STATE.values, models=held, embeddings={"z": made[1]}, counts={"a": made[0]})
+    learned = Learned(phases=(LEARNED, Learned()))
+    save_checkpoint(tmp_path / "state", state, learned, digest="abc")
+    again, known = load_checkpoint(tmp_path / "state", digest="abc")
+    assert known == learned
+    assert list(again.models) == names
+    assert all(torch.equal(again.models[name], held[name]) for name in names)
+    assert again.embeddings["z"].tolist() == [0, 1]
+    assert again.counts["a"].tolist() == [0]

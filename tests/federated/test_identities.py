@@ -210,3 +210,73 @@ def test_penalties_hold_clients_near_the_global_model(tmp_path: Path) -> None:
         moved[name] = float((state.values - initial().values).norm())
     assert moved["fedprox"] < 0.9 * moved["fedavg"]
     assert moved["regularised-fedavg"] < 0.95 * moved["fedavg"]
+
+
+def test_a_blend_by_updates_is_the_published_formula_layer_by_layer(tmp_path: Path) -> None:
+    """The second round, in which models differ already: ``theta_i = sum_j ((1 - beta) / m + beta S_ij,l) theta_j'``."""
+    points, beta = data(4), 0.7
+    chosen = method("parameter-similarity", beta=beta, temperature=0.2, **ALL, **OFF)
+    first, second = (result.state for result in run(tmp_path / "run", chosen, points, rounds=2))
+    learner = net.NetLearner(points)
+    updates = torch.stack(
+        [learner.fit(c, first.models[c], seeds=Seeds(1).at("round", 2, c)).update.values for c in points]
+    )
+    trained = (torch.stack([first.models[c] for c in points]) + updates).double()
+    slices = {"si": (0, 30), "sd.layers.0": (30, 65), "sd.head": (65, 83)}
+    assert [group.name for group in net.LAYOUT.grouped("layer").groups] == list(slices)
+    for start, stop in slices.values():
+        u = updates[:, start:stop].double()
+        cosine = torch.nn.functional.cosine_similarity(u[:, None], u[None], dim=-1)
+        weights = (1 - beta) / 4 + beta * torch.softmax(cosine / 0.2, dim=1)
+        expected = (weights @ trained[:, start:stop]).float()
+        for row, client in zip(expected, points, strict=True):
+            assert torch.allclose(second.models[client][start:stop], row, atol=1e-6)
+    assert torch.allclose(second.values, torch.stack(list(second.models.values())).mean(dim=0), atol=1e-6)
+
+
+def test_a_blend_by_embeddings_is_the_published_formula(tmp_path: Path) -> None:
+    points, beta, part = data(4), 0.7, Part.of(net.LAYOUT, ["sd"])
+    chosen = method("embedding-similarity", beta=beta, temperature=0.2, **OFF)
+    first, second = (result.state for result in run(tmp_path / "run", chosen, points, rounds=2))
+    learner, trained = net.NetLearner(points), []
+    for client in points:
+        start = part.put(first.models[client], into=second.values)  # the shared part is this round's already
+        seeds = Seeds(1).at("round", 2, "personal", client)
+        trained.append(
+            part.take(start + learner.fit(client, start, seeds=seeds, objective=Objective(part)).update.values)
+        )
+    heard = torch.stack([second.embeddings[client] for client in points])
+    cosine = torch.nn.functional.cosine_similarity(heard[:, None], heard[None], dim=-1)
+    weights = (1 - beta) / 4 + beta * torch.softmax(cosine / 0.2, dim=1)
+    for row, client in zip(weights @ torch.stack(trained), points, strict=True):
+        assert torch.allclose(second.models[client], row, atol=1e-6)
+
+
+def test_fedamp_passes_messages_by_distance(tmp_path: Path) -> None:
+    points = data(3)
+    chosen = method("fedamp", alpha=0.3, sigma=2.0)
+    state = run(tmp_path / "run", chosen, points, rounds=1)[-1].state
+    models = torch.stack([state.models[client] for client in points])
+    distance = (models[:, None] - models[None]).square().sum(dim=-1)
+    attention = (0.15 * torch.exp(-distance / 2.0)).fill_diagonal_(0)
+    for i, client in enumerate(points):
+        expected = (1 - attention[i].sum()) * models[i] + attention[i] @ models
+        assert torch.allclose(chosen.start(state, client, net.LAYOUT), expected, atol=1e-6)
+
+
+def test_fine_tuning_trains_for_as_long_as_it_is_told(tmp_path: Path) -> None:
+    points, chosen = data(2), method("fedavg-finetune", epochs=3)
+    state = run(tmp_path / "run", chosen, points, rounds=1)[-1].state
+    tuned = net.NetLearner(points).fit("c01", state.values, seeds=Seeds(9), objective=Objective(epochs=3))
+    own = personal(chosen, state, "c01", points, InMemory())
+    assert torch.equal(own, state.values + tuned.update.values)
+    assert tuned.steps == 9
+
+
+def test_a_parameter_penalty_is_the_squared_distance(tmp_path: Path) -> None:
+    """``a ||theta - theta_g||**2`` is FedProx with mu = 2 a."""
+    points = data(3)
+    off = {"embedding_penalty": 0.0, "output_penalty": 0.0}
+    squared = run(tmp_path / "a", method("regularised-fedavg", parameter_penalty=0.2, **off), points)[-1].state
+    proximal = run(tmp_path / "b", method("fedprox", mu=0.4), points)[-1].state
+    assert torch.equal(squared.values, proximal.values)

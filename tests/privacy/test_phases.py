@@ -25,6 +25,7 @@ from sordino.privacy import (
     PrivacyOptions,
     PrivacyPlan,
     Reads,
+    Released,
     Terms,
     Tracking,
     Update,
@@ -200,3 +201,20 @@ def test_a_mean_of_noised_uploads_knows_how_noisy_it_is(tmp_path: Path) -> None:
     assert released is not None
     assert not isinstance(released, dict)
     assert released.norms.noise_std == pytest.approx([2 * std / 20 for std in step.plan.noise_stds])  # type: ignore[union-attr]
+
+
+def test_the_plan_of_each_phase_learns_from_its_own_release(tmp_path: Path) -> None:
+    plan = of(SHARED, Phase("personal", SD), allocation=ALLOCATIONS.get("dim-ema")(), noise_multiplier=0.1)
+    ledger, charging = intake(tmp_path, plan)
+    norms = []
+    with ledger:
+        for step, size in zip(plan.steps, (4, 6), strict=True):
+            opened = open_intake(step, mixing=None, charging=charging, noise=NoiseSource(Seeds(0)), place=(1,))
+            opened.add("a", step.plan.clip(Update(torch.ones(size))))
+            released = opened.release()
+            assert isinstance(released, Released)
+            norms.append(released.norms)
+        assert len(ledger.charges) == 1
+    after = plan.after_round([norms[0], None])
+    assert [step.plan.learned.allocation.rounds for step in after.steps] == [1, 0]
+    assert plan.resumed(after.learned).learned == after.learned

@@ -37,7 +37,8 @@ def save_checkpoint(path: Path, state: ServerState, learned: Learned, *, digest:
     }
     tensors = {"values": state.values.contiguous()}
     for held in _HELD:
-        tensors |= {f"{held}.{i}": each.contiguous() for i, each in enumerate(getattr(state, held).values())}
+        # clones: several clients may hold the very same tensor, which safetensors refuses
+        tensors |= {f"{held}.{i}": each.clone() for i, each in enumerate(getattr(state, held).values())}
     replace_file(path, save(tensors, metadata=described), name="checkpoint")
 
 

@@ -152,7 +152,7 @@ class OnDisk(Memory):
             raise ConfigError(f"{path} is not what a client kept ({error}); restore it from a copy.") from None
 
     def _write(self, client: str, moment: Moment, kept: Kept, *, first: bool) -> None:
-        tensors = {name: tensor.contiguous() for name, tensor in kept.items()}
+        tensors = {name: tensor.clone() for name, tensor in kept.items()}
         replace_file(self._file(client, moment), save(tensors, metadata={_FIRST: "yes" if first else "no"}))
 
     def _forget(self, client: str, moment: Moment) -> None:
