@@ -30,6 +30,7 @@ from sordino.privacy import (
     ALLOCATIONS,
     FixedSize,
     Ledger,
+    NoiseShares,
     NoiseSource,
     NonPrivate,
     Plan,
@@ -331,3 +332,32 @@ def test_memory_does_not_grow_with_rounds(tmp_path: Path) -> None:
         finally:
             tracemalloc.stop()
     assert sizes[-1] - sizes[9] < 50 * 2000  # the ledger's own line a round, and nothing else
+
+
+# --- noise in shares ---------------------------------------------------------------------------------------------------
+
+
+def shared(*, z: float = 1.0, tolerated: int = 1) -> PrivacyPlan:
+    shares = NoiseShares(parties=8, tolerated=tolerated)
+    return PrivacyPlan(LAYOUT, FixedSize(size=8), 8, clip_norm=1.0, noise_multiplier=z, shares=shares)
+
+
+@pytest.mark.parametrize("dropout_rate", [0.0, 0.4])
+def test_noise_in_shares_has_one_size_whoever_drops_out(tmp_path: Path, dropout_rate: float) -> None:
+    still = ToyLearner({f"c{i}": torch.zeros(LAYOUT.size) for i in range(8)}, rate=0.0)
+    rounds = 300
+    result = run(tmp_path, shared(), still, rounds=rounds, noise=NoiseSource(), dropout_rate=dropout_rate)
+    steps = torch.stack([ZERO.values, *(one.state.values for one in result)]).diff(dim=0)
+    assert float(steps.std()) == pytest.approx(math.sqrt(8 / 7) / 8, rel=0.03)  # 300 x 48 numbers: 0.6 % is one error
+
+
+def test_shares_change_nothing_but_the_noise(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    plan = shared(z=0.0)
+    one = run(tmp_path / "a", plan, learner(8), rounds=2)[-1]
+    other = run(tmp_path / "b", replace(plan, shares=None), learner(8), rounds=2)[-1]
+    assert torch.equal(one.state.values, other.state.values)
+    assert [c.event for c in read_ledger(tmp_path / "a" / "ledger.jsonl")[1]] == [
+        c.event for c in read_ledger(tmp_path / "b" / "ledger.jsonl")[1]
+    ]

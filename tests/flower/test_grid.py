@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import fake
+import numpy as np
 import pytest
 import torch
 from fake import FakeGrid, dealt, node
@@ -23,6 +24,7 @@ from sordino.flower.codec import Answer, decode_assignment, encode_answer
 from sordino.privacy import (
     ALLOCATIONS,
     Ledger,
+    NoiseShares,
     NoiseSource,
     NonPrivate,
     Parcel,
@@ -298,6 +300,29 @@ def test_a_site_sends_the_sum_of_those_that_it_drew(tmp_path: Path) -> None:
     result = run(tmp_path, plan, fake.backend(grid, toy, own=True, rate=1.0), rounds=1)[-1]
     expected = by_hand(toy, plan, "c000", "c001", "c002", "c003")
     assert torch.allclose(result.state.values, expected.float(), atol=1e-6)
+
+
+def test_sites_bring_shares_of_the_noise_and_the_server_the_rest(tmp_path: Path) -> None:
+    toy = ToyLearner({f"c{i}": torch.zeros(LAYOUT.size) for i in range(6)}, rate=0.0)
+    shares = NoiseShares(parties=3, tolerated=1)
+    plan = private(cohort=DrawnAtNodes(Poisson(rate=0.5), nodes=3), z=1.0, shares=shares)
+    seen = []
+
+    def listening(message: Message) -> Message:
+        answer = node(toy, "c4", "c5")(message)
+        if message.metadata.message_type == MessageType.TRAIN:
+            seen.append(answer.content.array_records["values"]["values"].numpy().copy())
+        return answer
+
+    def faulty(message: Message) -> Message:
+        return node(toy, "c2", "c3")(message) if random.random() < 0.5 else Message(Error(1, "no"), reply_to=message)
+
+    random = Seeds(3).generator()
+    grid = FakeGrid({1: node(toy, "c0", "c1"), 2: faulty, 3: listening})
+    rounds = run(tmp_path, plan, fake.backend(grid, toy, own=True, rate=0.5), rounds=200, noise=NoiseSource())
+    steps = torch.stack([ZERO.values, *(one.state.values for one in rounds)]).diff(dim=0)
+    assert float(steps.std()) == pytest.approx(math.sqrt(3 / 2) / plan.expected_cohort, rel=0.03)
+    assert np.std(seen) == pytest.approx(math.sqrt(1 / 2), rel=0.03)
 
 
 def test_sites_draw_at_the_plans_rate_and_the_charge_is_that_of_poisson(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ class _Connection:
         rate = None
         if settings.draw_at_nodes or greetings[0].partitions not in (0, len(names)):
             poisson = self._drawable()
-            cohort, rate = DrawnAtNodes(poisson), poisson.rate
+            cohort, rate = DrawnAtNodes(poisson, len(greetings)), poisson.rate
         backend = FlowerGrid(
             nodes,
             names=names,

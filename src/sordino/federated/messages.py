@@ -10,6 +10,7 @@ from sordino.federated.memory import Moment
 from sordino.privacy import Bounding, ClippedUpdate
 from sordino.privacy.intake import Upload
 from sordino.privacy.local_noise import Noising
+from sordino.privacy.sharing import Sharing
 from sordino.seeds import Seeds
 
 __all__ = ["Reply", "Task", "seal"]
@@ -26,7 +27,7 @@ class Task:
         seeds: the client's own random streams in this phase, for order and dropout of units; never for noise.
         phase: the phase's name.
         moment: the round's number, and which of its phases it is.
-        noising: how the client noises what it sends; None where the server adds the noise.
+        noising: how the client noises what it sends, or its share of that; None where the server adds the noise.
         sends: whether anything is to be sent in this phase.
     """
 
@@ -36,7 +37,7 @@ class Task:
     seeds: Seeds
     phase: str = "train"
     moment: Moment = (0, 0)
-    noising: Noising | None = None
+    noising: Noising | Sharing | None = None
     sends: bool = True
 
     def drops_out(self, rate: float) -> bool:

@@ -29,6 +29,7 @@ from sordino.errors import PrivacyError
 from sordino.federated import Task
 from sordino.layout import Group
 from sordino.privacy import Bounding, ClipBounds, Clipper, Measured, Parcel
+from sordino.privacy.sharing import Sharing
 from sordino.seeds import Seeds
 
 __all__ = [
@@ -80,12 +81,14 @@ class Assignment:
         rate: probability q with which the node draws each of its clients; None if the server has drawn.
         measured: whether loss, steps and norms are asked for.
         stds: standard deviation of the noise that the client adds, by block; None where the server adds the noise.
+        shared: whether that is only a share, which the server completes.
     """
 
     task: Task
     rate: float | None
     measured: bool
     stds: tuple[float, ...] | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +136,7 @@ def encode_assignment(task: Task, start: ArrayRecord, *, rate: float | None, mea
         "measured": measured,
     }
     if task.noising is not None:
-        said["stds"] = list(task.noising.stds)
+        said |= {"stds": list(task.noising.stds), "shared": isinstance(task.noising, Sharing)}
     return _records(said, start)
 
 
@@ -238,7 +241,8 @@ def _assignment(said: Mapping[str, Any], records: RecordDict) -> Assignment:
     if stds is not None and (len(stds) != len(bounding.clipper.bounds.norms) or min(stds) < 0):
         raise ValueError(f"noise on {len(stds)} of {len(bounding.clipper.bounds.norms)} blocks")
     measured = _typed(said["measured"], bool)
-    return Assignment(task=task, rate=None if rate < 0 else rate, measured=measured, stds=stds)
+    shared = stds is not None and _typed(said["shared"], bool)
+    return Assignment(task=task, rate=None if rate < 0 else rate, measured=measured, stds=stds, shared=shared)
 
 
 def _answer(said: Mapping[str, Any], records: RecordDict, *, size: int, measured: bool, sealed: bool) -> Answer:

@@ -21,6 +21,12 @@ class DrawnAtNodes(CohortSampler):
     """
 
     poisson: Poisson
+    nodes: int | None = None
+
+    @property
+    def parties(self) -> int | None:
+        """The nodes, where their number was made sure of."""
+        return self.nodes
 
     def expected(self, population: int) -> float:
         """The divisor qK, over all clients of all nodes."""

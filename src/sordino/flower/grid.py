@@ -16,6 +16,7 @@ from sordino.flower.exchange import exchange
 from sordino.flower.nodes import Nodes
 from sordino.privacy import Parcel
 from sordino.privacy.intake import Upload
+from sordino.privacy.local_noise import Noising
 
 __all__ = ["FlowerGrid"]
 
@@ -126,7 +127,7 @@ class FlowerGrid(Backend):
         """Nodes with several clients send one sum, of clients whom they draw anew for every message."""
         if self._rate is None:
             return
-        if any(task.moment[1] > 0 or task.noising is not None or not task.sends for task in tasks):
+        if any(task.moment[1] > 0 or isinstance(task.noising, Noising) or not task.sends for task in tasks):
             raise ConfigError(
                 "the nodes draw their own clients, and the method's rounds have several phases or single uploads: expected "
                 "one client a node, whom the server draws once a round; use as many nodes as clients."

@@ -14,6 +14,7 @@ from sordino.flower.codec import Answer, Assignment, Greeting
 from sordino.privacy import NoiseSource, Parcel, Poisson
 from sordino.privacy.intake import bounded, released
 from sordino.privacy.local_noise import Noising
+from sordino.privacy.sharing import Sharing
 
 __all__ = ["Site"]
 
@@ -77,22 +78,28 @@ class Site:
         for client in self._drawn(assignment.rate, task):
             reply = self._reply(replace(task, client=client, seeds=task.seeds.at(client)))
             total.add(bounded(client, reply.update))
+        if assignment.shared and assignment.stds is not None:
+            total.add(Sharing(bounding, assignment.stds, self.noise).alone(place=task.seeds.path))
         return Answer(parcel=bounding.pack(total))
 
     def _alone(self, task: Task, assignment: Assignment) -> Answer:
         """What the node's one client answers, noised first where clients are to."""
         if assignment.stds is not None:
-            task = replace(task, noising=Noising(task.bounding.clipper, assignment.stds, self.noise))
+            task = replace(task, noising=self._noising(task, assignment.stds, shared=assignment.shared))
         reply, measured = self._reply(task), assignment.measured
         loss, steps = (reply.loss, reply.steps) if measured else (None, 0)
         return Answer(parcel=self._packed(task, reply, measured=measured), loss=loss, steps=steps)
+
+    def _noising(self, task: Task, stds: tuple[float, ...], *, shared: bool) -> Noising | Sharing:
+        return Sharing(task.bounding, stds, self.noise) if shared else Noising(task.bounding.clipper, stds, self.noise)
 
     @staticmethod
     def _packed(task: Task, reply: Reply, *, measured: bool) -> Parcel:
         if not task.sends:
             return _NOTHING
-        if task.noising is not None:
+        if isinstance(task.noising, Noising):
             return task.noising.pack(released(task.client, reply.update))
+        measured = measured and task.noising is None
         return task.bounding.pack(bounded(task.client, reply.update), measured=measured)
 
     def _reply(self, task: Task) -> Reply:

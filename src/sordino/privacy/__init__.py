@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from sordino.privacy.clipping import Clipper
     from sordino.privacy.guarantee import make_plan, make_round_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
+    from sordino.privacy.non_private import NonPrivate
     from sordino.privacy.phases import PhasedPlan, RoundPlan, round_event
-    from sordino.privacy.plan import Learned, Mechanism, NonPrivate, Plan, PrivacyPlan
+    from sordino.privacy.plan import Learned, Mechanism, Plan, PrivacyPlan
+    from sordino.privacy.shares import NoiseShares
     from sordino.privacy.statement import Statement, make_statement, statement_of_run
     from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
@@ -41,7 +43,9 @@ _LATER = {
     "guarantee": ("make_plan", "make_round_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
     "phases": ("PhasedPlan", "RoundPlan", "round_event"),
-    "plan": ("Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"),
+    "non_private": ("NonPrivate",),
+    "shares": ("NoiseShares",),
+    "plan": ("Learned", "Mechanism", "Plan", "PrivacyPlan"),
     "statement": ("Statement", "make_statement", "statement_of_run"),
     "updates": ("ClippedSum", "ClippedUpdate", "Released", "Update"),
 }
@@ -67,6 +71,7 @@ __all__ = [
     "Measured",
     "Mechanism",
     "MetricRelease",
+    "NoiseShares",
     "NoiseSource",
     "NonPrivate",
     "Parcel",

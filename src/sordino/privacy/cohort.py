@@ -29,6 +29,11 @@ class CohortSampler(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def parties(self) -> int | None:
+        """How many are asked in each round, whoever they are; None where that number is itself drawn."""
+        return None
+
     @abstractmethod
     def expected(self, population: int) -> float:
         """n, the divisor of every round's sum: the number of clients drawn from a full population, on average."""
@@ -79,6 +84,11 @@ class FixedSize(CohortSampler):
 
     def __post_init__(self) -> None:
         at_least("federated.cohort.size", self.size, 1)
+
+    @property
+    def parties(self) -> int:
+        """The size n."""
+        return self.size
 
     def expected(self, population: int) -> float:
         """The size n."""

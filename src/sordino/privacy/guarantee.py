@@ -11,9 +11,11 @@ from sordino.privacy.calibration import noise_multiplier_for
 from sordino.privacy.cohort import CohortSampler
 from sordino.privacy.events import Event
 from sordino.privacy.ledger import Terms
+from sordino.privacy.non_private import NonPrivate
 from sordino.privacy.options import PrivacyOptions
 from sordino.privacy.phases import PhasedPlan, round_event
-from sordino.privacy.plan import NonPrivate, Plan, PrivacyPlan
+from sordino.privacy.plan import Plan, PrivacyPlan
+from sordino.privacy.shares import NoiseShares
 from sordino.privacy.steps import NoisedBy, Phase, Reads, Step
 
 __all__ = ["make_plan", "make_round_plan", "make_terms"]
@@ -59,8 +61,14 @@ def make_terms(
             *caveats,
             *(raw if private and options.allocation.reads_raw_norms else ()),
             *(counted if private and options.population is None else ()),
+            *(_seen_by_server(options.shares) if private and options.shares else ()),
         ),
     )
+
+
+def _seen_by_server(shares: NoiseShares) -> tuple[str, ...]:
+    part = "all" if shares.fraction == 1 else f"{shares.fraction:.3g} of the standard deviation"
+    return (f"what the server itself sees of each of the {shares.parties} parties, which carries {part} of the noise",)
 
 
 def make_plan(
@@ -144,6 +152,11 @@ def make_round_plan(
 def _refuse(options: PrivacyOptions, phases: Sequence[Phase]) -> None:
     if options.mechanism == "none":
         return
+    if options.shares is not None:
+        raise ConfigError(
+            'privacy.shares is for task = "federated", whose rounds have one phase: expected it unset here, or '
+            'noised_by = "clients".'
+        )
     by_clients = options.noised_by == "clients"
     for phase in phases:
         if phase.reads is Reads.EACH and not (by_clients or phase.noised_by_clients):
@@ -198,5 +211,6 @@ def _plan(
         noise_shape=options.noise_shape,
         rule=options.rule,
         tracking=options.tracking,
+        shares=options.shares,
         watched=watched,
     )

@@ -15,6 +15,7 @@ from sordino.privacy.mixing import MixedSum, Mixing
 from sordino.privacy.noise import NoiseSource
 from sordino.privacy.phases import Charging
 from sordino.privacy.plan import Plan
+from sordino.privacy.sharing import Sharing
 from sordino.privacy.steps import Reads, Step
 from sordino.privacy.sums import noised
 from sordino.privacy.updates import ClippedUpdate, Released
@@ -31,8 +32,8 @@ TakenIn: TypeAlias = Released | Mapping[str, Released] | None
 class Intake(ABC):
     """One phase's uploads on their way into the server's algorithm."""
 
-    noising: Noising | None = None
-    """How clients noise what they send, where they do; it is paid for when the intake is opened."""
+    noising: Noising | Sharing | None = None
+    """How clients noise what they send, where they do. Noise that lets it be looked at is paid for on opening."""
 
     @abstractmethod
     def add(self, client: str, upload: Upload) -> None:
@@ -67,7 +68,8 @@ def open_intake(
         return _NoisedEach(noising) if mixing is None else _NoisedMixed(noising, plan, mixing)
     if mixing is not None:
         return _Mixed(MixedSum(mixing, plan), charging, noise, place)
-    return _Sum(plan, charging, noise, place)
+    sharing = plan.sharing(noise)
+    return _Sum(plan, charging, noise, place) if sharing is None else _SharedSum(sharing, plan, charging, noise, place)
 
 
 class _Nothing(Intake):
@@ -94,6 +96,31 @@ class _Sum(Intake):
         return self._plan.release(self._total, receipt=receipt, noise=self._noise, place=self._place)
 
 
+class _SharedSum(_Sum):
+    """Every upload brings its share of the noise; the server counts them, and adds the shares that are missing."""
+
+    def __init__(
+        self,
+        sharing: Sharing,
+        plan: Plan,
+        charging: Charging,
+        noise: NoiseSource,
+        place: tuple[str | int, ...],
+    ) -> None:
+        super().__init__(plan, charging, noise, place)
+        self.noising, self._answered = sharing, 0
+
+    def add(self, client: str, upload: Upload) -> None:
+        super().add(client, upload)
+        self._answered += 1
+
+    def release(self) -> Released:
+        receipt = self._charging.receipt()
+        return self._plan.release(
+            self._total, receipt=receipt, noise=self._noise, place=self._place, answered=self._answered
+        )
+
+
 class _Mixed(Intake):
     def __init__(self, total: MixedSum, charging: Charging, noise: NoiseSource, place: tuple[str | int, ...]) -> None:
         self._total, self._charging, self._noise, self._place = total, charging, noise, place
@@ -109,7 +136,8 @@ class _NoisedSum(Intake):
     """The mean of what carries noise already, added up as it comes."""
 
     def __init__(self, noising: Noising, plan: Plan) -> None:
-        self.noising, self._n = noising, plan.expected_cohort
+        self.noising = self._own = noising
+        self._n = plan.expected_cohort
         self._values, self._count = torch.zeros(plan.layout.size, dtype=torch.float64), 0
 
     def add(self, client: str, upload: Upload) -> None:
@@ -117,9 +145,8 @@ class _NoisedSum(Intake):
         self._count += 1
 
     def release(self) -> Released:
-        assert self.noising is not None  # noqa: S101 - set when it is made
-        stds = [math.sqrt(self._count) * std / self._n for std in self.noising.stds]
-        return noised((self._values / self._n).float(), self.noising.clipper.bounds.blocks, stds)
+        stds = [math.sqrt(self._count) * std / self._n for std in self._own.stds]
+        return noised((self._values / self._n).float(), self._own.clipper.bounds.blocks, stds)
 
 
 class _NoisedEach(Intake):

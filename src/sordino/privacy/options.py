@@ -12,6 +12,7 @@ from sordino.errors import ConfigError
 from sordino.layout import GROUPINGS
 from sordino.privacy.allocations.base import ALLOCATIONS, Allocation
 from sordino.privacy.allocations.split import AlphaSplit
+from sordino.privacy.shares import NoiseShares
 from sordino.privacy.tracking import Tracking
 
 __all__ = ["PrivacyOptions"]
@@ -47,6 +48,10 @@ class PrivacyOptions:
         "look at, and of which it takes much more.",
         "server",
     )
+    shares: NoiseShares | None = option(
+        "Let every party of a round add a share of the noise, so that no sum is ever without. Unset: the server adds it.",
+        None,
+    )
     tracking: Tracking | None = option("Let C follow the size of the updates; unset keeps it.", None)
 
     def __post_init__(self) -> None:
@@ -61,10 +66,25 @@ class PrivacyOptions:
             fraction("privacy.delta", self.delta)
         if self.population is not None:
             at_least("privacy.population", self.population, 1)
+        if self.shares is not None:
+            self._refuse_shares()
         if self.mechanism == "gaussian" and self.noise_multiplier is None and self.epsilon is None:
             raise ConfigError(
                 "privacy.epsilon and privacy.noise_multiplier are both missing: expected one of them; set a target such "
                 'as privacy.epsilon = 8, or privacy.mechanism = "none" for a run without privacy.'
+            )
+
+    def _refuse_shares(self) -> None:
+        """Raises ConfigError where noise in shares means nothing, or where a release has noise of the server's alone."""
+        if self.mechanism == "none" or self.noised_by == "clients":
+            raise ConfigError(
+                f'privacy.shares with mechanism = "{self.mechanism}" and noised_by = "{self.noised_by}": expected '
+                '"gaussian" and "server", whose noise is made in shares; unset one of them.'
+            )
+        if self.tracking is not None or self.allocation.reads_clip_rates or self.allocation.reads_raw_norms:
+            raise ConfigError(
+                f"privacy.shares with tracking or allocation {self.allocation.name!r}: the counts that those read carry "
+                'noise of the server alone; unset tracking, and set privacy.allocation to "flat", "dim" or "alpha-split".'
             )
 
     def delta_for(self, population: int) -> float:

@@ -25,19 +25,21 @@ from sordino.privacy.allocations.flat import Flat
 from sordino.privacy.bounding import Bounding, Parcel
 from sordino.privacy.clipping import Clipper, Rule, block_norm
 from sordino.privacy.cohort import CohortSampler
-from sordino.privacy.events import Event, GaussianEvent, GaussianRelease, PlainRelease
+from sordino.privacy.events import Event, GaussianEvent, GaussianRelease
 from sordino.privacy.indicators import indicator_std, rates, update_multiplier
 from sordino.privacy.joint import client_event
 from sordino.privacy.ledger import Receipt
 from sordino.privacy.local_noise import Noising
 from sordino.privacy.noise import NoiseSource, Stream
 from sordino.privacy.noise_shapes import NOISE_SHAPES, NoiseShape
+from sordino.privacy.shares import NoiseShares
+from sordino.privacy.sharing import Sharing
 from sordino.privacy.steps import Phase, Step
 from sordino.privacy.sums import NoisyMean, RunningSum, add_noise
 from sordino.privacy.tracking import Tracking
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released, Update
 
-__all__ = ["Learned", "Mechanism", "NonPrivate", "Plan", "PrivacyPlan"]
+__all__ = ["Learned", "Mechanism", "Plan", "PrivacyPlan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,18 @@ class Plan(ABC):
     def noise_stds(self) -> tuple[float, ...]:
         """Standard deviation s_b of the noise on each coordinate of the sum, by block."""
 
+    def missing_stds(self, answered: int) -> tuple[float, ...]:  # noqa: ARG002
+        """Standard deviations of the noise that the server adds, by block: all of it unless parties bring shares."""
+        return self.noise_stds
+
+    def total_stds(self, answered: int) -> tuple[float, ...]:  # noqa: ARG002
+        """Standard deviations of all noise on the sum together, by block."""
+        return self.noise_stds
+
+    def sharing(self, noise: NoiseSource) -> Sharing | None:  # noqa: ARG002
+        """How each party of a round adds its share of the noise; None where the server adds all of it."""
+        return None
+
     @property
     @abstractmethod
     def bounding(self) -> Bounding:
@@ -147,7 +161,13 @@ class Plan(ABC):
         return self.bounding.empty_sum()
 
     def release(
-        self, total: ClippedSum, *, receipt: Receipt, noise: NoiseSource, place: Sequence[str | int]
+        self,
+        total: ClippedSum,
+        *,
+        receipt: Receipt,
+        noise: NoiseSource,
+        place: Sequence[str | int],
+        answered: int = 0,
     ) -> Released:
         """``(sum + noise) / n``: the only way out.
 
@@ -156,6 +176,7 @@ class Plan(ABC):
             receipt: proof that the ledger holds this round's event.
             noise: where the noise comes from.
             place: names this release among others of a seeded simulation.
+            answered: how many shares of the noise are in the sum, where parties add them.
 
         Raises:
             PrivacyError: a receipt for another event or used before, a sum under other bounds or released before.
@@ -169,12 +190,12 @@ class Plan(ABC):
         values, indicators = total.take()
         fault_point("release.before")
         stream = noise.stream("noise", *place)
-        add_noise(values, self.clipper.bounds.blocks, self.noise_stds, stream)
+        add_noise(values, self.clipper.bounds.blocks, self.missing_stds(answered), stream)
         n = self.expected_cohort
         mean = values.div_(n).float()
         norms = ReleasedNorms(
             norm_squared=tuple(block_norm(mean, block) ** 2 for block in self.clipper.bounds.blocks),
-            noise_std=tuple(std / n for std in self.noise_stds),
+            noise_std=tuple(std / n for std in self.total_stds(answered)),
             size=tuple(block.size for block in self.clipper.bounds.blocks),
             **self._noisy_rates(indicators, stream),
         )
@@ -233,6 +254,7 @@ class PrivacyPlan(Plan):
         noise_shape: how the noise is spread over blocks, see `sordino.privacy.noise_shapes`.
         rule: what happens to an update that is too large, see `Clipper`.
         tracking: lets C follow the updates; None keeps it.
+        shares: in how many shares the noise is made, see `sordino.privacy.shares`; None: the server adds it.
         state: what the allocation learned so far.
 
     Raises:
@@ -246,6 +268,7 @@ class PrivacyPlan(Plan):
     noise_shape: NoiseShape = "isotropic"
     rule: Rule = "clip"
     tracking: Tracking | None = None
+    shares: NoiseShares | None = None
     state: AllocationState = field(default_factory=AllocationState)
 
     def __post_init__(self) -> None:
@@ -291,6 +314,25 @@ class PrivacyPlan(Plan):
             return (0.0,) * len(self.bounds.norms)
         multiplier = update_multiplier(self.noise_multiplier, count=len(self.indicator_aims))
         return NOISE_SHAPES[self.noise_shape](self.bounds, multiplier)
+
+    def missing_stds(self, answered: int) -> tuple[float, ...]:
+        """Less what the parties that answered have brought."""
+        return self.noise_stds if self.shares is None else self.shares.missing(self.noise_stds, answered=answered)
+
+    def total_stds(self, answered: int) -> tuple[float, ...]:
+        """Where it is made in shares, a little more than the plan asks for."""
+        return self.noise_stds if self.shares is None else self.shares.total(self.noise_stds, answered=answered)
+
+    def sharing(self, noise: NoiseSource) -> Sharing | None:
+        """One party's share; None where the server adds all of it.
+
+        Raises:
+            ConfigError: it is not fixed how many parties there are, or they are not as many as the shares.
+        """
+        if self.shares is None:
+            return None
+        self.shares.require(self.cohort.parties)
+        return Sharing(self.bounding, self.shares.one(self.noise_stds), noise)
 
     def _noisy_rates(self, summed: npt.NDArray[np.float64], stream: Stream) -> Mapping[str, Any]:
         aims = self.indicator_aims
@@ -354,27 +396,3 @@ class PrivacyPlan(Plan):
             return 0.0
         signal = math.fsum((norm / std) ** 2 for norm, std in pairs if norm > 0)
         return signal**-0.5 if signal > 0 else math.inf
-
-
-@dataclass(frozen=True)
-class NonPrivate(Plan):
-    """Plain federated averaging: no clipping, no noise, no guarantee, and the same divisor n = qK."""
-
-    @cached_property
-    def bounding(self) -> Bounding:
-        """No bound; updates that are not finite still count as zero."""
-        bounds = ClipBounds(Flat().blocks(self.layout), (math.inf,))
-        return Bounding(Clipper(bounds, self.layout.size, self.layout.digest, watched=self.watched))
-
-    @property
-    def noise_stds(self) -> tuple[float, ...]:
-        """None."""
-        return (0.0,)
-
-    def event(self) -> PlainRelease:
-        """A release without noise."""
-        return PlainRelease(what="the mean of the clients' updates")
-
-    def client_event(self) -> PlainRelease:
-        """Releases without noise."""
-        return PlainRelease(what="each client's own update")
