@@ -224,12 +224,15 @@ def test_an_experiment_is_audited_in_a_folder_of_its_own(small: Path, tmp_path: 
 @pytest.mark.slow
 def test_membership_is_asked_of_everybody_and_charged_apart(small: Path, tmp_path: Path) -> None:
     options = load_experiment(small, [*AUDIT, "data.corpus.voices=7", "privacy.population=7"])
-    result = audit_experiment(options, tmp_path / "audit", size=replace(SMALL, membership=True))
+    result = audit_experiment(options, tmp_path / "audit", size=replace(SMALL, membership=True, shadows=3))
     asked = result["attacks"]["membership"]
     assert (asked["tried"], asked["chance"]) == (7, 0.5)
     terms, charges = read_ledger(tmp_path / "audit" / "membership.jsonl")
     assert (terms.population, len(charges)) == (7, 3)
     assert "measured on everybody" in terms.caveats[0]
+    compared = result["attacks"]["membership, shadow runs"]
+    assert (compared["tried"], compared["shadows"]) == (7, 3)
+    assert [len(read_ledger(tmp_path / "audit" / f"shadow-{number}.jsonl")[1]) for number in range(3)] == [3, 3, 3]
 
 
 def test_sizes_that_cannot_be_audited_are_refused_before_anything_is_written(small: Path, tmp_path: Path) -> None:

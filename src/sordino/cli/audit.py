@@ -27,6 +27,12 @@ def audit(
     membership: Annotated[
         bool, typer.Option("--membership", help="Run once more with everybody in by a coin, and ask the model who was.")
     ] = False,
+    shadows: Annotated[
+        int, typer.Option("--shadows", help="With --membership: runs that the attacker makes for comparison.")
+    ] = 0,
+    updates: Annotated[
+        bool, typer.Option("--updates", help="Ask single updates, bare and released, what was said and by whom.")
+    ] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Attack an experiment with planted clients and report a lower bound on its epsilon.
@@ -42,7 +48,8 @@ def audit(
     from sordino.records import RunFolder
     from sordino.reporting import write_report
 
-    console, size = stderr(), AuditSize(canaries=canaries, clients=clients, membership=membership)
+    console = stderr()
+    size = AuditSize(canaries=canaries, clients=clients, membership=membership, shadows=shadows, updates=updates)
     options = load_federated(RunFolder.open(target).config if target.is_dir() else target, overrides or [])
     stamp = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     folder = out or Path("runs") / f"audit-{target.stem}-{stamp}"

@@ -28,6 +28,7 @@ from sordino.experiments.measuring import versions
 from sordino.experiments.membership_run import attack_membership
 from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
+from sordino.experiments.update_attacks import attack_updates, gather_updates
 from sordino.federated import ServerState
 from sordino.privacy import Ledger, Plan, Statement, Terms, make_statement
 from sordino.records import RunFolder, replace_file
@@ -43,9 +44,6 @@ _SIMULATION: Final = (
 )
 
 _ASKS: Final = "Did this canary take part? Asked of every canary, after seeing all that was released."
-_ASKS_PEOPLE: Final = (
-    "Did this person take part? Asked of everybody, after seeing the final model and their recordings."
-)
 _CAVEAT: Final = "canaries, which stood among the clients for an audit; nothing of its model was kept"
 
 
@@ -57,15 +55,24 @@ class AuditSize:
         canaries: m, each put in by a coin of its own.
         clients: ordinary clients that take part besides; all others stay away.
         membership: run the experiment a second time, each person in by a coin, and ask the final model who was.
+        shadows: runs that the attacker on membership makes for comparison.
+        updates: ask single updates what was said and by whom.
     """
 
     canaries: int = 2000
     clients: int = 4
     membership: bool = False
+    shadows: int = 0
+    updates: bool = False
 
     def __post_init__(self) -> None:
         at_least("--canaries", self.canaries, 16)
         at_least("--clients", self.clients, 0)
+        at_least("--shadows", self.shadows, 0)
+        if self.shadows == 1 or (self.shadows and not self.membership):
+            raise ConfigError(
+                f"--shadows = {self.shadows}: expected 0, or at least 2 and --membership, whose attacker runs them."
+            )
 
 
 def audit_experiment(
@@ -110,8 +117,10 @@ def audit_experiment(
     found = judge(seen, backend.included, delta=terms.delta, confidence=_CONFIDENCE)
     attacks = {"canaries": {"asks": _ASKS, **all_guesses(seen, backend.included).to_json()}}
     if size.membership:
-        success = attack_membership(parts, path / "membership.jsonl", seeds=seeds.at("members"))
-        attacks["membership"] = {"asks": _ASKS_PEOPLE, **success.to_json()}
+        attacks |= attack_membership(parts, path, shadows=size.shadows, seeds=seeds.at("members"))
+    if size.updates:
+        gathered = gather_updates(parts, seeds=seeds.at("gathered updates"))
+        attacks |= attack_updates(gathered, parts.plan, seeds=seeds.at("attacks on updates"))
     result = {
         "audit": str(path),
         "simulation": _SIMULATION,

@@ -10,7 +10,9 @@ from sordino.evaluation.attacks.embedding_inversion import (
     nearest_tokens,
     token_success,
 )
+from sordino.evaluation.attacks.gradient_inversion import Inverse, learn_inverse
 from sordino.evaluation.attacks.linear_probe import linear_probe
+from sordino.evaluation.attacks.lira import Lira, likelihood_ratio
 from sordino.evaluation.attacks.membership import loss_drop
 from sordino.evaluation.attacks.one_run import (
     Success,
@@ -20,25 +22,44 @@ from sordino.evaluation.attacks.one_run import (
     require_countable,
 )
 from sordino.evaluation.attacks.presence import modality_presence
+from sordino.evaluation.attacks.recovered_text import Recovery, Transcripts, score_recovery
 from sordino.evaluation.attacks.relearn import RelearnTime, relearn_time
+from sordino.evaluation.attacks.speaker_identity import (
+    Identity,
+    VoiceSpace,
+    equal_error_rate,
+    identify,
+    learn_voices,
+)
 
 __all__ = [
     "Canaries",
     "Filter",
     "Finding",
     "Foresight",
+    "Identity",
+    "Inverse",
     "InversionSuccess",
+    "Lira",
+    "Recovery",
     "RelearnTime",
     "Sighting",
     "Success",
+    "Transcripts",
+    "VoiceSpace",
     "all_guesses",
     "attribute_inference",
     "averaged",
     "enough_guesses",
     "epsilon_lower_bound",
+    "equal_error_rate",
     "foresee",
+    "identify",
     "judge",
+    "learn_inverse",
+    "learn_voices",
     "learned_inversion",
+    "likelihood_ratio",
     "linear_probe",
     "loss_drop",
     "matched_filter",
@@ -46,6 +67,7 @@ __all__ = [
     "nearest_tokens",
     "p_value",
     "relearn_time",
+    "score_recovery",
     "require_countable",
     "token_success",
 ]
