@@ -64,3 +64,10 @@ def test_a_mistake_is_one_sentence(arguments: list[str], said: str, small: Path,
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "c").exists()
+
+
+def test_methods_are_for_experiments_that_compare_them(small: Path, tmp_path: Path) -> None:
+    arguments = ("compare", small, "--methods", "fedavg", "--out", tmp_path / "c")
+    assert 'expected an experiment with task = "personalised"' in sordino(*arguments, check=2).stderr
+    assert "compare one thing at a time" in sordino(*arguments, "--allocations", "flat", check=2).stderr
+    assert not (tmp_path / "c").exists()

@@ -22,6 +22,10 @@ def compare(
     allocations: Annotated[
         str, typer.Option("--allocations", help="Names with commas; none stands for no privacy.")
     ] = "",
+    methods: Annotated[
+        str,
+        typer.Option("--methods", help='Federated methods with commas, of an experiment with task = "personalised".'),
+    ] = "",
     vary: Annotated[
         list[str] | None,
         typer.Option("--vary", metavar="KEY=A,B", help="Also try several values of a key. May be repeated."),
@@ -33,11 +37,27 @@ def compare(
     overrides: Annotated[list[str] | None, Overrides] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Compare allocations, or any other settings, on the same clients and test clips.
+    """Compare allocations, federated methods, or any other settings, on the same clients and test clips.
 
-    Example: sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison
+    Examples: sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison, sordino compare
+    examples/personalised.toml --methods fedavg,ditto,local --seeds 0,1,2 --out runs/personal
     """
     console = stderr()
+    if methods:
+        _compare_methods(
+            out,
+            {
+                "file": file,
+                "methods": _split(methods),
+                "vary": dict(_varied(text) for text in vary or []),
+                "seeds": _numbers(seeds),
+                "overrides": overrides or [],
+                "baseline": reference,
+            },
+            allocations=allocations,
+            as_json=as_json,
+        )
+        return
     from sordino.cli.progress import watching
     from sordino.experiments.comparison import compare as run_comparison
     from sordino.experiments.comparison import variants
@@ -64,6 +84,31 @@ def compare(
         console.print(f"everything is in {out}; see it with: sordino report {out}", soft_wrap=True, markup=False)
     if any(run["failed"] for row in result["allocations"].values() for run in row["runs"]):
         raise typer.Exit(1)
+
+
+def _compare_methods(out: Path, chosen: dict[str, Any], *, allocations: str, as_json: bool) -> None:
+    """The comparison of federated methods, which is one run: its folder holds what any run's does."""
+    from sordino.cli.progress import watching
+    from sordino.cli.run import show_summary
+    from sordino.errors import ConfigError
+    from sordino.experiments.personalised.choosing import choose_methods, compare_methods
+    from sordino.reporting import write_report
+
+    if allocations:
+        raise ConfigError(
+            f"--methods beside --allocations {allocations}: expected one of them; compare one thing at a time."
+        )
+    options, console = choose_methods(**chosen), stderr()
+    try:
+        with watching(console, options.num_steps) as observer:
+            result = compare_methods(options, out, observer=observer)
+    except KeyboardInterrupt:
+        console.print(f"interrupted; the same command again goes on in {out}", soft_wrap=True, markup=False)
+        raise typer.Exit(130) from None
+    write_report([out], out / "report.html")
+    if as_json:
+        print_json(result)
+    show_summary(console, out, result)
 
 
 def _split(text: str) -> list[str]:

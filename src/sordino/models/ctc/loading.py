@@ -68,4 +68,4 @@ def _units(options: CtcOptions, parts: Parts) -> Units:
         return parts.units
     if options.units == "words":
         return Units.of_words(options.vocabulary)
-    return Units.of_characters()
+    return Units.of_characters(options.alphabet)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from sordino._check import at_least, positive
 from sordino.config import FolderOrName, option
 from sordino.errors import ConfigError
+from sordino.models.ctc.units import ALPHABET
 
 __all__ = ["CtcOptions"]
 
@@ -35,6 +36,7 @@ class CtcOptions:
     vocabulary: tuple[str, ...] = option(
         "Public list of words: the units, if those are words, and all that a closed vocabulary lets through.", ()
     )
+    alphabet: str = option("Characters of a new output layer that writes characters, the space among them.", ALPHABET)
     window_s: float = option("Longest piece of speech heard at once, in seconds; shorter ones are not padded.", 8.0)
     device: str = option("where the model runs: cpu, cuda, cuda:1, or auto for a GPU if there is one", "cpu")
 
