@@ -120,7 +120,8 @@ def audit_experiment(
         attacks |= attack_membership(parts, path, shadows=size.shadows, seeds=seeds.at("members"))
     if size.updates:
         gathered = gather_updates(parts, seeds=seeds.at("gathered updates"))
-        attacks |= attack_updates(gathered, parts.plan, seeds=seeds.at("attacks on updates"))
+        for defence in (None, parts.plan):
+            attacks |= attack_updates(gathered, defence, seeds=seeds.at("attacks on updates"))
     result = {
         "audit": str(path),
         "simulation": _SIMULATION,

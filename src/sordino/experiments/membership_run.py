@@ -23,7 +23,10 @@ __all__ = ["attack_membership"]
 
 _BATCH: Final = 32
 _ASKS: Final = "Did this person take part? Asked of everybody, after seeing the final model and their recordings."
-_ASKS_SHADOWS: Final = "Did this person take part? Asked of everybody by somebody who has all recordings and trained shadow models on them."
+_ASKS_SHADOWS: Final = (
+    "Did this person take part? Asked of everybody, after seeing the final model, their recordings, and models that the "
+    "attacker trained on them."
+)
 _CAVEAT: Final = "whose loss fell, which an audit measured on everybody, in or out; nothing of its model was kept"
 
 

@@ -115,26 +115,30 @@ def gather_updates(
     )
 
 
-def attack_updates(gathered: Gathered, plan: Plan, *, seeds: Seeds) -> Mapping[str, dict[str, Any]]:
+def attack_updates(gathered: Gathered, plan: Plan | None = None, *, seeds: Seeds) -> Mapping[str, dict[str, Any]]:
     """Learns from the attacker's updates, and asks about the victims' what was said and who it was.
 
     Args:
         gathered: everybody's updates.
-        plan: how they are clipped and noised.
+        plan: how they are clipped and noised; without one they are attacked bare.
         seeds: of the noise, which here protects nobody, and of the intervals.
 
     Returns:
         The attacks by name, e.g. ``"words, bare, encoder"``, as ``audit.json`` has them.
     """
+    clean, stds = gathered.updates, np.zeros(gathered.layout.size, np.float32)
+    if plan is not None:
+        clean, stds = _bounded(gathered.updates, plan), _stds(plan)
+    noise = seeds.at("noise").generator().standard_normal((int(gathered.victims.sum()), len(stds)), np.float32)
+    release = "bare" if plan is None else "released"
+    whole = _View(gathered, clean, clean[gathered.victims] + noise * stds, stds, release, EVERYTHING)
+    most = gathered.each - gathered.each // 2
     found: dict[str, dict[str, Any]] = {}
-    for release, clean, stds in _releases(gathered, plan):
-        noise = seeds.at("noise").generator().standard_normal((int(gathered.victims.sum()), len(stds)), np.float32)
-        whole = _View(gathered, clean, clean[gathered.victims] + noise * stds, stds, release, EVERYTHING)
-        for view in whole.parts():
-            found[view.title("words")] = view.words(seeds.at(view.title("words")))
-            found[view.title("voice")] = view.voice(seeds.at(view.title("voice")), rounds=1)
-            most = gathered.each - gathered.each // 2
-            found[f"{view.title('voice')}, {most} rounds"] = view.voice(seeds.at(view.title("voice")), rounds=most)
+    for view in whole.parts():
+        words, voice = view.title("words"), view.title("voice")
+        found[words] = view.words(seeds.at(words))
+        found[voice] = view.voice(seeds.at(voice), rounds=1)
+        found[f"{voice}, {most} rounds"] = view.voice(seeds.at(voice), rounds=most)
     return found
 
 
@@ -204,18 +208,17 @@ class _View:
         return f"{question} Asked of {_PARTS[self.part]} {_RELEASES[self.release]}."
 
 
-def _releases(gathered: Gathered, plan: Plan) -> Iterator[tuple[str, Matrix, Matrix]]:
-    """Name, updates as they are bounded, and standard deviation of the noise on each coordinate."""
-    yield "bare", gathered.updates, np.zeros(gathered.layout.size, np.float32)
-    stds = np.zeros(gathered.layout.size, np.float32)
+def _bounded(updates: Matrix, plan: Plan) -> Matrix:
+    return np.stack([plan.clipper.clip(torch.from_numpy(update)).values.numpy() for update in updates])
+
+
+def _stds(plan: Plan) -> Matrix:
+    """Standard deviation of a round's noise on each coordinate of the sum."""
+    stds = np.zeros(plan.layout.size, np.float32)
     for block, std in zip(plan.clipper.bounds.blocks, plan.noise_stds, strict=True):
         for start, stop in block.slices:
             stds[start:stop] = std
-    yield (
-        "released",
-        np.stack([plan.clipper.clip(torch.from_numpy(row)).values.numpy() for row in gathered.updates]),
-        stds,
-    )
+    return stds
 
 
 def _chosen(items: Sequence[str], mask: npt.NDArray[np.bool_]) -> list[str]:
