@@ -31,7 +31,7 @@ __all__ = [
     "zcdp_epsilon",
 ]
 
-_MOST_EPSILON = 1e6
+_MOST_EPSILON = 1e9
 
 
 def gaussian_delta(epsilon: float, *, noise_multiplier: float) -> float:

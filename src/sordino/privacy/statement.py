@@ -134,6 +134,8 @@ def _figures(events: Sequence[Event], delta: float, multiplicity: int) -> dict[s
 
 def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str | None]) -> str:
     proven = [value for value in (figures["pld"], figures["rdp"]) if isinstance(value, float)]
+    if not events:
+        return _join("Nothing was released that depends on what is protected: epsilon is 0.", terms)
     metric = [event for event in events if isinstance(event, MetricRelease)]
     if metric and len(metric) == len(events):
         return _join(_metric_words(metric), terms)

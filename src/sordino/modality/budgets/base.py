@@ -17,7 +17,7 @@ __all__ = ["BUDGETS", "Budget", "Demand", "divided"]
 BUDGETS: Registry[Budget] = Registry("budget", package="sordino.modality.budgets")
 """All divisions by name, the values of ``modality.mode.budget``."""
 
-_ROUNDING = 1e-6
+_ROUNDING = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
