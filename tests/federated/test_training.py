@@ -12,7 +12,16 @@ import pytest
 import torch
 
 from sordino.data import FeatureStore, Utterance, write_audio
-from sordino.federated import InProcess, LocalOptions, ServerState, SpeechLearner, run_rounds
+from sordino.federated import (
+    InProcess,
+    LocalOptions,
+    Objective,
+    Part,
+    Proximal,
+    ServerState,
+    SpeechLearner,
+    run_rounds,
+)
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.models import ModelOptions, SpeechLLM, load_model
 from sordino.privacy import Ledger, NoiseSource, NonPrivate, Poisson, Terms
@@ -46,11 +55,19 @@ def learner(model: SpeechLLM, utterances: list[Utterance]) -> SpeechLearner:
 
 
 def by_hand(
-    model: SpeechLLM, store: FeatureStore, clips: list[Utterance], start: torch.Tensor, seeds: Seeds
+    model: SpeechLLM,
+    store: FeatureStore,
+    clips: list[Utterance],
+    start: torch.Tensor,
+    seeds: Seeds,
+    *,
+    part: str = "",
+    mu: float = 0.0,
 ) -> torch.Tensor:
     """Plain AdamW over the model's own tensors, one group a component, with the cosine and the gradient clip."""
     model.flat.load(start)
-    named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad]
+    named = [(name, tensor) for name, tensor in model.named_parameters() if tensor.requires_grad and part in name]
+    anchors = [tensor.detach().clone() for _, tensor in named]
     encoder = [tensor for name, tensor in named if name.startswith("encoder")]
     rest = [tensor for name, tensor in named if not name.startswith("encoder")]
     optimizer = torch.optim.AdamW(
@@ -67,6 +84,9 @@ def by_hand(
             group["lr"] = peak * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
         model.zero_grad()
         model.loss(store.features(batch), [clip.text for clip in batch]).backward()
+        for (_, tensor), anchor in zip(named, anchors, strict=True):
+            if mu:
+                tensor.grad.add_(tensor.detach() - anchor, alpha=mu)  # type: ignore[union-attr]
         torch.nn.utils.clip_grad_norm_(encoder + rest, OPTIONS.gradient_clip)
         optimizer.step()
     return model.flat.values - start
@@ -83,6 +103,48 @@ def test_a_clients_update_is_what_plain_adamw_does(learner: SpeechLearner, utter
     expected = by_hand(learner.model, learner.features, utterances, start, Seeds(1))
     assert float(expected.norm()) > 1e-3
     assert close(result.update.values, expected)
+
+
+@pytest.mark.parametrize("component", ["encoder", "decoder"])
+def test_a_part_is_trained_as_if_the_rest_were_not_there(
+    component: str, learner: SpeechLearner, utterances: list[Utterance]
+) -> None:
+    """What is frozen keeps its bits, weight decay or not, and does not count in the gradient's norm."""
+    start, part = learner.model.flat.snapshot() + 0.01, Part.of(learner.layout, [component])
+    result = learner.fit("a", start, seeds=Seeds(1), objective=Objective(part))
+    expected = by_hand(learner.model, learner.features, utterances, start, Seeds(1), part=f"{component}.")
+    assert not part.rest.take(result.update.values).any()
+    assert float(expected.norm()) > 1e-3
+    assert close(result.update.values, expected)
+
+
+def test_a_part_may_be_some_of_a_component(learner: SpeechLearner) -> None:
+    part = Part(learner.layout, frozenset(slot.name for slot in learner.layout.slots if "layers.0" in slot.name))
+    result = learner.fit("a", learner.model.flat.snapshot(), seeds=Seeds(1), objective=Objective(part))
+    assert not part.rest.take(result.update.values).any()
+    assert part.take(result.update.values).any()
+
+
+def test_a_proximal_penalty_is_its_gradient_in_every_step(learner: SpeechLearner, utterances: list[Utterance]) -> None:
+    start = learner.model.flat.snapshot()
+    objective = Objective(proximal=(Proximal(50.0, start),), epochs=2)
+    result = learner.fit("a", start, seeds=Seeds(1), objective=objective)
+    expected = by_hand(learner.model, learner.features, utterances, start, Seeds(1), mu=50.0)
+    free = learner.fit("a", start, seeds=Seeds(1))
+    assert close(result.update.values, expected)
+    assert not close(result.update.values, free.update.values)
+    assert (result.steps, learner.num_examples("a")) == (6, 5)
+
+
+def test_an_objective_that_asks_for_nothing_is_plain_training(learner: SpeechLearner) -> None:
+    start = learner.model.flat.snapshot()
+    plain = learner.fit("a", start, seeds=Seeds(1))
+    everything = Part(learner.layout, frozenset(slot.name for slot in learner.layout.slots))
+    for objective in (Objective(), Objective(everything), Objective(epochs=2)):
+        again = learner.fit("a", start, seeds=Seeds(1), objective=objective)
+        assert torch.equal(again.update.values, plain.update.values)
+    short = learner.fit("a", start, seeds=Seeds(1), objective=Objective(epochs=1))
+    assert short.steps == 3
 
 
 def test_a_frozen_encoder_is_computed_once_and_changes_no_loss(
