@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from families import as_table, summary
-from fields import default_of, family_of, fields_of, type_of, without_none
+from fields import default_of, family_of, fields_of, type_of, values_of, without_none
 
 _HEAD = ("key", "type", "default", "meaning")
 
@@ -21,10 +21,10 @@ def _section(kind: Any, *, at: str) -> Iterator[str]:
     yield f"## {f'`[{at}]`' if at else 'Top level'}\n\n{summary(kind)}\n\n{_table(kind, at)}"
     for field, hint in fields_of(kind):
         inner, below = without_none(hint), f"{at}.{field.name}".lstrip(".")
-        family = family_of(hint)
+        family = family_of(hint) or family_of(values_of(inner))
         if family is not None:
             for name, member in family:
-                yield _method(name, member, below)
+                yield _method(name, member, below if family_of(hint) else f"{below}.NAME")
         elif dataclasses.is_dataclass(inner):
             yield from _section(inner, at=below)
 

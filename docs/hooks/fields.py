@@ -69,6 +69,11 @@ def without_none(hint: Any) -> Any:
     return next(member for member in get_args(hint) if member is not type(None))
 
 
+def values_of(hint: Any) -> Any:
+    """What each value of a table with names of the user's own must be; the hint itself if it is no such table."""
+    return get_args(hint)[1] if get_origin(hint) is Mapping else hint
+
+
 def _is_method(field: Field) -> bool:
     return isinstance(getattr(field.default_factory, "name", None), str)
 
