@@ -161,16 +161,29 @@ def test_bytes_that_are_no_grpc(served: Served) -> None:
             line.sendall(noise)
 
 
-def test_the_log_quotes_nothing_that_came(served: Served, model: LocalStates) -> None:
+def test_the_log_quotes_nothing_that_came(model: LocalStates) -> None:
+    with serving(model) as server:
+        _quotes_nothing(server, model)
+
+
+def _quotes_nothing(served: Served, model: LocalStates) -> None:
     secret = "Ferdinand"
-    served.notes.clear()
     refused(lambda: served.raw("States", encode(Message({secret: secret}, {secret: torch.zeros(1)}))))
     refused(lambda: served.raw("States", asked(model.describe(), card=secret)))
     refused(lambda: served.raw("States", asked(model.describe(), layers=(secret,))))
     refused(lambda: served.raw(secret, b""))
-    assert len(served.notes) == 3
+    assert served.notes
     assert not any(secret in note for note in served.notes)
     assert all(note.startswith("one, States") for note in served.notes)
+
+
+def test_nobody_can_fill_the_log(model: LocalStates) -> None:
+    with serving(model) as server, grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+        call = channel.unary_unary("/sordino.split.v1.States/States")
+        for _ in range(40):
+            refused(lambda: call(b"", timeout=20))
+    assert len(server.notes) == 6  # the 1st, 2nd, 4th, ... 32nd
+    assert "32 of this kind so far" in server.notes[-1]
 
 
 class Slow:

@@ -91,6 +91,7 @@ class StatesService:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="model")
         self._growths = Growths(limits)
         self.counts: Counter[str] = Counter()
+        self._refusals: Counter[tuple[str, str, str]] = Counter()
 
     def handler(self) -> grpc.GenericRpcHandler:
         """What a gRPC server needs to call this."""
@@ -120,7 +121,7 @@ class StatesService:
         return grpc.stream_unary_rpc_method_handler(call)
 
     async def _reply(self, name: str, form: Form, answer: _Answer, context: _Context) -> bytes | Refusal:
-        holder = None
+        holder, noted = None, ""
         try:
             holder = self._authenticated(context)
             with self._admitted(holder):
@@ -128,12 +129,19 @@ class StatesService:
         except Refusal as known:
             refusal = known
         except SordinoError as error:  # quotes the message, so it is for the client alone
-            self._note(f"{holder}, {name}: a message that is not one of ours, or does not fit the model")
-            return Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            refusal = Refusal(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            noted = "a message that is not one of ours, or does not fit the model"
         except Exception as error:  # the server outlives whatever a message or a model brings about
             refusal = Refusal(grpc.StatusCode.INTERNAL, f"the model failed ({type(error).__name__})")
-        self._note(f"{holder or 'a stranger'}, {name}: {refusal.reason}")
+        self._log(holder or "a stranger", name, refusal.code.name, noted or refusal.reason)
         return refusal
+
+    def _log(self, who: str, method: str, code: str, reason: str) -> None:
+        """Notes the 1st, 2nd, 4th, 8th ... refusal of a kind, so that nobody can fill a disk."""
+        self._refusals[who, method, code] += 1
+        times = self._refusals[who, method, code]
+        if times & (times - 1) == 0:
+            self._note(f"{who}, {method}: {reason}{f' ({times} of this kind so far)' if times > 1 else ''}")
 
     def _authenticated(self, context: _Context) -> str:
         given = dict(context.invocation_metadata() or ()).get("authorization", "")

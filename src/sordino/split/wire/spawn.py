@@ -7,6 +7,7 @@ that happens: the server watches a pipe whose other end only this process holds.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 from sordino.errors import SordinoError
 from sordino.split.wire.connection import Endpoint
+from sordino.split.wire.holders import TOKEN_VARIABLE
 from sordino.split.wire.keys import make_keys
 
 __all__ = ["ServerFailed", "ServerProcess", "spawned"]
@@ -82,7 +84,7 @@ class ServerProcess:
         ready = self.folder / "ready.json"
         with ready.open("wb") as out, (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603
-                command, stdin=subprocess.PIPE, stdout=out, stderr=log, start_new_session=True
+                command, env=_environment(), stdin=subprocess.PIPE, stdout=out, stderr=log, start_new_session=True
             )
         try:
             self.port = int(str(self._said(ready)["address"]).rpartition(":")[2])
@@ -137,3 +139,8 @@ def spawned(model: str, *arguments: str) -> Iterator[ServerProcess]:
             yield server
         finally:
             server.end()
+
+
+def _environment() -> dict[str, str]:
+    """Without a token for some other server, which this one would take for a client's."""
+    return {name: value for name, value in os.environ.items() if name != TOKEN_VARIABLE}
