@@ -24,6 +24,11 @@ def test_frames_needed_counts_a_blank_between_equal_symbols() -> None:
     assert Units.of_words(["one"]).frames_needed("one one") == 3
 
 
+def test_what_cannot_be_written_is_told() -> None:
+    assert Units.of_words(["one"]).unwritable("one two one") == ["two"]
+    assert Units.of_characters("ab").unwritable("a éb") == [" ", "é"]
+
+
 def test_a_checkpoints_vocabulary_goes_through_both_ways() -> None:
     vocabulary = {"<pad>": 2, "|": 1, "A": 0, "<s>": 3, "</s>": 4}
     units = Units.of_tokenizer(vocabulary, size=4, blank=2)  # </s> is behind the last output

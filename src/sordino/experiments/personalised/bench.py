@@ -101,17 +101,31 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
     seeds = Seeds(options.seed)
+    vocabulary = tuple(dict.fromkeys(normalise(word) for word in options.model.vocabulary))
+    options = replace(options, model=replace(options.model, vocabulary=vocabulary))
     model, clips = _heard_by(options.model, seeds, memory_mb=options.data.memory_mb)
     splits = options.data.corpus.load(options.model.window_s)
     speakers = speakers_of(splits, options.data, seeds)
-    for note in speakers.notes:
+    for note in (*speakers.notes, *_not_taught(speakers, model)):
         observer.note(note)
     if start is None:
         start = _trained(model, clips, options, seeds.at("start"), observer)
     copies = (load_recogniser(options.model, seed=_head(seeds)) for _ in range(options.simulation.workers - 1))
-    vocabulary = [normalise(word) for word in options.model.vocabulary]
     decoder = Decoder(model.units, options.evaluation.decoding, vocabulary)
     return Bench(options, speakers, (model, *copies), clips, decoder, start, seeds)
+
+
+def _not_taught(speakers: Speakers, model: Recogniser) -> tuple[str, ...]:
+    """What the transcripts hold that the recogniser cannot write: every such word is an error of all methods."""
+    texts = [utterance.text for speaker in speakers.known.values() for utterance in speaker.train]
+    odd = [text for text in texts if model.units.unwritable(text)]
+    if not odd:
+        return ()
+    such = model.units.unwritable(odd[0])[0]
+    return (
+        f"{len(odd)} of {len(texts)} training transcripts hold what the output layer cannot write, such as {such!r}: it is "
+        "not taught, and missed in the test; see model.vocabulary and model.alphabet.",
+    )
 
 
 def _head(seeds: Seeds) -> int:

@@ -212,7 +212,9 @@ class Recogniser(nn.Module):
         lengths = torch.tensor([len(target) for target in targets])
         losses = F.ctc_loss(
             outputs.log_probs.transpose(0, 1),
-            torch.tensor([place for target in targets for place in target], dtype=torch.int64),
+            torch.tensor(
+                [place for target in targets for place in target], device=outputs.log_probs.device, dtype=torch.int64
+            ),
             outputs.frames.lengths,
             lengths,
             blank=self.units.blank,

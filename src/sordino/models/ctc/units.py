@@ -89,6 +89,11 @@ class Units:
             return [index[word] for word in text.split() if word in index]
         return [index[character] for character in text if character in index]
 
+    def unwritable(self, text: str) -> list[str]:
+        """The words, or characters, of a normalised text that the units do not have."""
+        index = self.index
+        return [part for part in (text.split() if self.words else text) if part not in index]
+
     def decode(self, places: Sequence[int]) -> str:
         """The text of a sequence of places, repetitions and blanks taken out before; single spaces, none at the ends."""
         return " ".join((" " if self.words else "").join(self.symbols[place] for place in places).split())
