@@ -3,9 +3,9 @@
     SORDINO_DATA=... SORDINO_WEIGHTS=... python scripts/split_depth.py docs/assets
 
 writes ``split-depth.svg`` and ``split-corrected.svg`` and prints their numbers. In the second, errors are in units of each
-feature's variance over the clean states, so that guessing the mean is 1 everywhere. The side network learns to foretell clean
-states of public texts from noisy ones and the clean embeddings; its control does without the noisy ones, and sees what the
-client could know alone.
+feature's variance over the clean states, so that guessing the mean is 1 everywhere. The side network learns to foretell
+clean states of public texts from noisy ones and the clean embeddings; its control does without the noisy ones, and sees what
+the client could know alone.
 """
 
 from __future__ import annotations
