@@ -82,7 +82,7 @@ def _bench(options: PersonalisedExperiment, folder: RunFolder, seed: int, observ
 
 
 def _terms(bench: Bench) -> Terms:
-    """What the ledger's guarantee is about. It holds what all methods released; the budget is of each by itself."""
+    """What the ledger's guarantee is about. It holds what all methods released; a budget is of each by itself."""
     privacy = bench.options.privacy
     terms = make_terms(
         privacy,
@@ -91,7 +91,8 @@ def _terms(bench: Bench) -> Terms:
         seeded=bench.options.simulation.seeded,
         caveats=() if privacy.mechanism == "none" else (_CAVEAT,),
     )
-    return terms if len(bench.options.methods) == 1 else replace(terms, budget=None)
+    once = len(bench.options.methods) * len(bench.options.repetitions) == 1
+    return terms if once else replace(terms, budget=None)
 
 
 @dataclass(frozen=True, slots=True)
