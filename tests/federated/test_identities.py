@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,13 @@ def test_fednova_scales_by_its_own_steps(tmp_path: Path) -> None:
     assert [result.steps for result in results] == [2, 3]
     expected = sum((6.0 / r.steps) * r.update.values.double() for r in results) / 2
     assert torch.allclose(state.values, initial().values + expected.float(), atol=1e-7)
+
+
+def test_fednova_needs_to_know_the_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = net.NetLearner.fit
+    monkeypatch.setattr(net.NetLearner, "fit", lambda *a, **k: replace(fit(*a, **k), steps=0))
+    with pytest.raises(ConfigError, match="expected a model that tells how many it took"):
+        run(tmp_path / "run", method("fednova"), data(1), rounds=1)
 
 
 def test_pfedme_goes_part_of_the_way_to_its_personal_model(tmp_path: Path) -> None:

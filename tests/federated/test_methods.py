@@ -50,7 +50,7 @@ def same(first: list[torch.Tensor], second: list[torch.Tensor]) -> bool:
 
 @pytest.mark.parametrize(("name", "guard"), CASES)
 def test_it_learns_and_two_learners_are_one_to_the_bit(name: str, guard: str, tmp_path: Path) -> None:
-    points, memories = data(5), (InMemory(), InMemory())
+    points, memories = data(3), (InMemory(), InMemory())
     alone, together = (
         run(tmp_path / str(n), method(name), points, rounds=2, learners=n, rate=0.8, memory=memory, **GUARDS[guard])
         for n, memory in zip((1, 2), memories, strict=True)
@@ -64,16 +64,16 @@ def test_it_learns_and_two_learners_are_one_to_the_bit(name: str, guard: str, tm
 
 @pytest.mark.parametrize(("name", "guard"), CASES)
 def test_it_resumes_to_the_bit(name: str, guard: str, tmp_path: Path) -> None:
-    """The process dies after round 3, whose checkpoint is lost; what clients kept in that round is there already."""
-    points, whole = data(4), OnDisk(tmp_path / "memory-whole")
-    unbroken = run(tmp_path / "whole", method(name), points, rounds=4, rate=0.7, memory=whole, **GUARDS[guard])
+    """The process dies after round 2, whose checkpoint is lost; what clients kept in that round is there already."""
+    points, whole = data(3), OnDisk(tmp_path / "memory-whole")
+    unbroken = run(tmp_path / "whole", method(name), points, rounds=3, rate=0.7, memory=whole, **GUARDS[guard])
 
     broken, kept = tmp_path / "broken", tmp_path / "memory"
-    first = run(broken, method(name), points, rounds=3, rate=0.7, memory=OnDisk(kept), **GUARDS[guard])[1]
+    first = run(broken, method(name), points, rounds=2, rate=0.7, memory=OnDisk(kept), **GUARDS[guard])[0]
     save_checkpoint(broken / "state", first.state, first.plan.learned, digest=net.LAYOUT.digest)
     state, learned = load_checkpoint(broken / "state", digest=net.LAYOUT.digest)
-    plan = net.plan_of(method(name), clients=4, rate=0.7, **GUARDS[guard]).resumed(learned)
-    resumed = run(broken, method(name), points, rounds=4, state=state, plan=plan, memory=OnDisk(kept))
+    plan = net.plan_of(method(name), clients=3, rate=0.7, **GUARDS[guard]).resumed(learned)
+    resumed = run(broken, method(name), points, rounds=3, state=state, plan=plan, memory=OnDisk(kept))
 
     assert same(everything(name, resumed, points, OnDisk(kept)), everything(name, unbroken, points, whole))
     charges = [

@@ -64,7 +64,7 @@ def over_flower(
 @pytest.mark.parametrize("guard", GUARDS)
 @pytest.mark.parametrize("name", METHODS.names())
 def test_the_same_run_as_in_process(name: str, guard: str, tmp_path: Path) -> None:
-    points, memory = data(4), InMemory()
+    points, memory = data(3), InMemory()
     here = net.run(tmp_path / "here", method(name), points, rate=0.8, memory=memory, **GUARDS[guard])
     there = over_flower(tmp_path / "there", name, fake.FakeGrid(nodes_of(name, points)), points, **GUARDS[guard])
     first, second = here[-1].state, there[-1].state

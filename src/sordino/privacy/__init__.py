@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from sordino.privacy.clipping import Clipper
     from sordino.privacy.guarantee import make_plan, make_round_plan, make_terms
     from sordino.privacy.ledger import Ledger, Receipt, Terms, read_ledger
+    from sordino.privacy.local_noise import Noising
+    from sordino.privacy.mixing import Mixing
     from sordino.privacy.non_private import NonPrivate
     from sordino.privacy.phases import PhasedPlan, RoundPlan, round_event
     from sordino.privacy.plan import Learned, Mechanism, Plan, PrivacyPlan
@@ -42,6 +44,8 @@ _LATER = {
     "clipping": ("Clipper",),
     "guarantee": ("make_plan", "make_round_plan", "make_terms"),
     "ledger": ("Ledger", "Receipt", "Terms", "read_ledger"),
+    "local_noise": ("Noising",),
+    "mixing": ("Mixing",),
     "phases": ("PhasedPlan", "RoundPlan", "round_event"),
     "non_private": ("NonPrivate",),
     "shares": ("NoiseShares",),
@@ -72,7 +76,9 @@ __all__ = [
     "Mechanism",
     "MetricRelease",
     "NoiseShares",
+    "Mixing",
     "NoiseSource",
+    "Noising",
     "NonPrivate",
     "Parcel",
     "PlainRelease",

@@ -15,8 +15,7 @@ from sordino.federated.learner import Learner
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
 from sordino.layout import ParameterLayout
-from sordino.privacy import Phase, Released
-from sordino.privacy.mixing import Mixing
+from sordino.privacy import Mixing, Phase, Released
 from sordino.seeds import Seeds
 
 __all__ = ["METHODS", "FederatedMethod", "ServerState", "Stage"]

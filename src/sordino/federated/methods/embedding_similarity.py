@@ -24,7 +24,8 @@ class EmbeddingSimilarity(TwoPart):
 
     ``W_ij = softmax_j(cos(e_i, e_j) / tau)``, e being a client's mean embedding under the newest shared part. Clients
     clip and noise their embeddings, which are charged. What is made of those costs nothing more, so the personal parts
-    can be mixed behind the server's noise (`sordino.privacy.mixing`).
+    can be mixed behind the server's noise (`sordino.privacy.mixing`). But embeddings leave the clients one by one, and
+    show who takes part: a round that asks for them is charged without what a random cohort would earn.
 
     Source: arXiv 2606.13253, with beta = 0.8 on UASpeech and 0.6 on TORGO.
     """

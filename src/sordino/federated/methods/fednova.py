@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sordino._check import positive
 from sordino.config import option
+from sordino.errors import ConfigError
 from sordino.federated.learner import Learner, train
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
@@ -41,5 +42,10 @@ class FedNova(FedAvg):
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:  # noqa: ARG002
         """Trains from the global model, scales what changed to tau_eff steps and clips that."""
         result = train(learner, task)
-        scaled = Update(result.update.values * (self.tau_eff / max(result.steps, 1)))
+        if result.steps < 1:
+            raise ConfigError(
+                f"federated.method = {self.name!r} divides by local steps: expected a model that tells how many it "
+                f'took, and {type(learner).__name__} does not; set federated.method = "fedavg".'
+            )
+        scaled = Update(result.update.values * (self.tau_eff / result.steps))
         return Reply(task.client, task.bounding.clip(scaled), result.loss, result.steps)

@@ -28,8 +28,7 @@ from sordino.federated.similarity import (
     weighted_sums,
 )
 from sordino.layout import ParameterLayout
-from sordino.privacy import Phase, Reads, Released, Update
-from sordino.privacy.mixing import Mixing
+from sordino.privacy import Mixing, Phase, Reads, Released, Update
 
 __all__ = ["TwoPart"]
 
@@ -226,6 +225,9 @@ class TwoPart(FederatedMethod):
 
     def welcome(self, state: ServerState, embedding: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         """A model for a new speaker: the shared part, and everybody's personal parts by how alike they sound to this one.
+
+        It is made of released values, so it costs no privacy where the new speaker makes it; an embedding that is sent to
+        the server for it is a release of its own.
 
         Args:
             state: the server's.
