@@ -74,14 +74,7 @@ def train_jointly(network: EmotionNetwork, *, clips: Clips, options: TrainingOpt
         torch.manual_seed(seeds.at("dropout of units").integer())
         trained.train()
         for batch in _batches(len(clips), options, seeds):
-            chosen = clips.take(batch)
-            names = list(chosen.rows)
-            having = torch.zeros(len(chosen), len(names), dtype=torch.bool)
-            for column, name in enumerate(names):
-                having[chosen.rows[name], column] = True
-            stays = having & torch.from_numpy(dropped.random(having.shape) >= options.alone_rate)
-            stays = torch.where(stays.any(1, keepdim=True), stays, having)
-            shown = chosen.without({name: ~stays[:, column] for column, name in enumerate(names)})
+            shown = clips.take(batch).thinned(dropped, rate=options.alone_rate)
             optimizer.zero_grad()
             objective(trained(shown), shown.targets).backward()
             optimizer.step()

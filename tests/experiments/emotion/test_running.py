@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from tones import tones
 
-from sordino.data import Utterance, write_audio, write_manifest
 from sordino.errors import ConfigError
 from sordino.experiments import load_experiment
 from sordino.modality import fingerprint
@@ -43,26 +42,7 @@ threads = 1
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six speakers, each with a pitch of their own, who are high and loud when glad."""
-    folder = tmp_path_factory.mktemp("corpus")
-    random, utterances = np.random.default_rng(0), []
-    time = np.arange(8_000) / 16_000
-    for speaker in range(6):
-        for number in range(8):
-            emotion, glad = ("gladness", 1.5) if number % 2 else ("sadness", 1.0)
-            pitch = (110 + 15 * speaker) * glad * random.uniform(0.95, 1.05)
-            tone = sum(np.sin(2 * np.pi * pitch * harmonic * time) / harmonic for harmonic in (1, 2, 3))
-            audio = (0.1 * glad * tone + 0.002 * random.normal(size=len(time))).astype(np.float32)
-            path = folder / f"{speaker}-{number}.flac"
-            seconds = write_audio(path, audio)
-            utterances.append(
-                Utterance(
-                    audio=path, text="a", speaker=f"s{speaker}", duration_s=seconds, attributes={"emotion": emotion}
-                )
-            )
-    write_manifest(folder / "all.jsonl", utterances)
-    (folder / "emotion.toml").write_text(FILE, encoding="utf-8")
-    return folder / "emotion.toml"
+    return tones(tmp_path_factory.mktemp("corpus"), FILE)
 
 
 def run(file: Path, folder: Path, *overrides: str) -> dict[str, Any]:

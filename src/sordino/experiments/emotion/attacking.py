@@ -38,7 +38,7 @@ def attack(fold: Fold, *, noise: NoiseSource) -> dict[str, Any]:
         noise: of the withdrawals.
     """
     pairs = [_Pair(replace(fold, seeds=fold.seeds.at("attack", number)), noise) for number in range(_PAIRS)]
-    found: dict[str, Any] = {"presence": _presence(pairs), "membership": _membership(pairs[:_TRIALS])}
+    found: dict[str, Any] = {"presence": _presence(pairs), "membership": _membership(pairs)}
     if fold.material.classes:
         found |= {"probe": _probe(pairs[0]), "relearning": _relearning(pairs[:_TRIALS])}
     return found
@@ -100,11 +100,13 @@ def _membership(pairs: list[_Pair]) -> dict[str, Any]:
 
 
 def _probe(pair: _Pair) -> dict[str, Any]:
-    """The emotion, read off the branch's hidden layer on test and private clips; None where there is no branch."""
-    case, fold = pair.case, pair.fold
-    clips = fold.clips(torch.cat([fold.private, fold.test]).sort().values)
-    having = clips.take(clips.rows[case.modality])
-    labels = [fold.material.classes[index] for index in having.targets.tolist()]
+    """The emotion of the private clips, read off the branch's hidden layer; None where there is no branch.
+
+    A branch that was trained on these very clips tells more of them than one that was not.
+    """
+    case = pair.case
+    having = case.private.take(case.private.rows[case.modality])
+    labels = [pair.fold.material.classes[index] for index in having.targets.tolist()]
 
     def read(network: EmotionNetwork) -> dict[str, Any] | None:
         if case.modality not in network.modalities:

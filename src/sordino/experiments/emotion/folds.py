@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import torch
 
@@ -15,7 +16,7 @@ from sordino.modality import Case, make_case, never_exposed, train_jointly
 from sordino.models.emotion import Branch, Clips, EmotionNetwork
 from sordino.seeds import Seeds
 
-__all__ = ["Fold", "folds_of"]
+__all__ = ["Fold", "Rows", "divide", "folds_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,25 +105,59 @@ def folds_of(options: EmotionExperiment, material: Material, *, seeds: Seeds) ->
     Raises:
         ConfigError: too few speakers for that many public ones.
     """
-    divisions = speaker_folds(material.utterances, num=options.evaluation.folds)
-    row_of = {id(utterance): row for row, utterance in enumerate(material.utterances)}
-    for number, division in enumerate(divisions[: options.evaluation.tested_folds or None]):
-        own = seeds.at("fold", number)
-        speakers = sorted({utterance.speaker for utterance in division.train})
-        count = options.data.public_speakers
-        if count >= len(speakers):
-            raise ConfigError(
-                f"data.public_speakers = {count} of {len(speakers)} training speakers: expected fewer, since the others' "
-                "clips are what is protected; lower it."
-            )
-        public = {speakers[index] for index in own.at("public").generator().permutation(len(speakers))[:count]}
-        train = [(row_of[id(utterance)], utterance.speaker in public) for utterance in division.train]
+    found = divide(material, folds=options.evaluation.folds, public_speakers=options.data.public_speakers, seeds=seeds)
+    for number, rows in enumerate(islice(found, options.evaluation.tested_folds or None)):
         yield Fold(
             options=options,
             material=material,
             number=number,
+            test=rows.test,
+            public=rows.public,
+            private=rows.private,
+            seeds=seeds.at("fold", number),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which clips are whose, int64 each.
+
+    Attributes:
+        test: of the speakers that nothing is trained on.
+        public: of the public speakers.
+        private: of the others.
+    """
+
+    test: torch.Tensor
+    public: torch.Tensor
+    private: torch.Tensor
+
+
+def divide(material: Material, *, folds: int, public_speakers: int, seeds: Seeds) -> Iterator[Rows]:
+    """Speaker-independent folds, each with some of its training speakers made public, by chance.
+
+    Args:
+        material: all clips.
+        folds: how many; 0 for one a speaker.
+        public_speakers: how many.
+        seeds: fix who they are.
+
+    Raises:
+        ConfigError: too few speakers for that.
+    """
+    row_of = {id(utterance): row for row, utterance in enumerate(material.utterances)}
+    for number, division in enumerate(speaker_folds(material.utterances, num=folds)):
+        speakers = sorted({utterance.speaker for utterance in division.train})
+        if public_speakers >= len(speakers):
+            raise ConfigError(
+                f"data.public_speakers = {public_speakers} of {len(speakers)} training speakers: expected fewer, since the "
+                "others' clips are what is protected; lower it."
+            )
+        order = seeds.at("fold", number, "public").generator().permutation(len(speakers))
+        public = {speakers[index] for index in order[:public_speakers]}
+        train = [(row_of[id(utterance)], utterance.speaker in public) for utterance in division.train]
+        yield Rows(
             test=torch.tensor(sorted(row_of[id(utterance)] for utterance in division.test)),
             public=torch.tensor([row for row, is_public in train if is_public]),
             private=torch.tensor([row for row, is_public in train if not is_public]),
-            seeds=own,
         )

@@ -13,7 +13,7 @@ from sordino.data import Utterance
 from sordino.data.clips import ClipStore
 from sordino.data.modalities import ModalityFeatures, ProsodyTrack, Track
 from sordino.errors import DataError
-from sordino.experiments.tasks.emotion import EmotionExperiment, EmotionModel
+from sordino.experiments.tasks.emotion import EmotionData, EmotionModel
 from sordino.models.emotion import Clips, FrozenSpeech, FrozenText
 from sordino.models.pocket import FOLDER as POCKET
 
@@ -56,28 +56,29 @@ class _Computed:
         return self.of(utterance).numpy()
 
 
-def gather_material(options: EmotionExperiment, *, tick: Callable[[int, int], None]) -> Material:
+def gather_material(data: EmotionData, model: EmotionModel, *, tick: Callable[[int, int], None]) -> Material:
     """Reads the corpus and runs the frozen encoders over it once.
 
     Args:
-        options: the experiment.
+        data: whose emotions.
+        model: which modalities.
         tick: is told how many utterances of how many are done.
 
     Raises:
         DataError: no labelled utterance, or an unusable recording.
     """
-    splits = options.data.corpus.load(options.data.longest_s)
+    splits = data.corpus.load(data.longest_s)
     everything = (*splits.train, *splits.test, *splits.seen)
     label, utterances = _labelled(everything)
     notes = list(splits.notes)
     if len(utterances) < len(everything):
         notes.append(f"left out {len(everything) - len(utterances)} utterances without the attribute {label}.")
-    short = tuple(utterance for utterance in utterances if utterance.duration_s <= options.data.longest_s)
+    short = tuple(utterance for utterance in utterances if utterance.duration_s <= data.longest_s)
     if len(short) < len(utterances):
-        notes.append(f"left out {len(utterances) - len(short)} utterances longer than {options.data.longest_s:g} s.")
+        notes.append(f"left out {len(utterances) - len(short)} utterances longer than {data.longest_s:g} s.")
     features = ModalityFeatures(
-        _tracks(options.model, longest_s=max(utterance.duration_s for utterance in short)),
-        own=short if options.data.own_scale else (),
+        _tracks(model, longest_s=max(utterance.duration_s for utterance in short)),
+        own=short if data.own_scale else (),
         limit_mb=_MEMORY_MB * len(short),
     )
     frames = []
@@ -85,7 +86,7 @@ def gather_material(options: EmotionExperiment, *, tick: Callable[[int, int], No
         frames.append(features.of(utterance))
         tick(len(frames), len(short))
     targets, classes = _targets(short, label)
-    statistics = dict.fromkeys(options.model.modalities, options.model.branch.statistics)
+    statistics = dict.fromkeys(model.modalities, model.branch.statistics)
     clips = Clips.of(frames, targets=targets, speakers=[u.speaker for u in short], statistics=statistics)
     return Material(short, clips, classes, tuple(notes))
 

@@ -59,7 +59,7 @@ def run_emotion(
         folder.require_free()
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
-    material = gather_material(options, tick=lambda done, of: _tick(observer, done, of))
+    material = gather_material(options.data, options.model, tick=lambda done, of: _tick(observer, done, of))
     for note in material.notes:
         observer.note(note)
     if not resume:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -13,12 +13,13 @@ from sordino.evaluation.masks import all_masks, mask_name, score_masks
 from sordino.experiments.emotion.folds import Fold
 from sordino.experiments.tasks.emotion import EmotionExperiment
 from sordino.modality import Case, Withdrawal
-from sordino.models.emotion import EmotionNetwork
+from sordino.models.emotion import Clips, EmotionNetwork
 from sordino.seeds import Seeds
 
-__all__ = ["Tested", "scores"]
+__all__ = ["Guesses", "Tested", "by_mask", "guesses", "scores"]
 
-_Guesses = Mapping[tuple[str, ...], torch.Tensor]
+Guesses: TypeAlias = Mapping[tuple[str, ...], torch.Tensor]
+"""Answers for each set of modalities that is there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,19 +34,20 @@ class Tested:
     """
 
     fold: Fold
-    after: _Guesses
-    before: _Guesses | None
-    reference: _Guesses
+    after: Guesses
+    before: Guesses | None
+    reference: Guesses
 
     @classmethod
     def of(cls, fold: Fold, case: Case, withdrawal: Withdrawal) -> Tested:
         """Asks the networks; the one before the withdrawal under debug telemetry only."""
+        clips, modalities = fold.clips(fold.test), fold.options.model.modalities
         debug = fold.options.telemetry == "debug"
         return cls(
             fold,
-            _guesses(fold, withdrawal.network),
-            _guesses(fold, case.exposed_network) if debug else None,
-            _guesses(fold, case.with_branch(case.reference)),
+            guesses(withdrawal.network, clips, modalities),
+            guesses(case.exposed_network, clips, modalities) if debug else None,
+            guesses(case.with_branch(case.reference), clips, modalities),
         )
 
     @property
@@ -68,35 +70,45 @@ def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperime
 
     Under debug telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
     """
+    names, classes = options.model.modalities, tested[0].fold.material.classes
+    clips = [part.fold.clips(part.fold.test) for part in tested]
+    before = [part.before for part in tested if part.before is not None]
     found: dict[str, Any] = {
         "withdrawn": withdrawn,
-        "masks": _by_mask(tested, [part.after for part in tested], options, seeds),
-        "reference": _by_mask(tested, [part.reference for part in tested], options, seeds),
-        "before": None,
+        "masks": by_mask(clips, [part.after for part in tested], classes, names, seeds),
+        "reference": by_mask(clips, [part.reference for part in tested], classes, names, seeds),
+        "before": by_mask(clips, before, classes, names, seeds) if before else None,
     }
-    before = [part.before for part in tested if part.before is not None]
-    if len(before) == len(tested):
-        found["before"] = _by_mask(tested, before, options, seeds)
-    if tested[0].fold.material.classes and len(options.model.modalities) > 1:
-        names = options.model.modalities
+    if classes:
         whole = found["masks"][mask_name(names)]["accuracy"]
         ones = [found["masks"][mask_name([n for n in names if n != gone])]["accuracy"] for gone in names]
         found["fluctuation"] = max(abs(whole - one) / whole for one in ones) if whole else None
     return found
 
 
-def _guesses(fold: Fold, network: EmotionNetwork) -> _Guesses:
-    clips = fold.clips(fold.test)
-    return {mask: network.predict(clips.only(mask)) for mask in all_masks(fold.options.model.modalities)}
+def guesses(network: EmotionNetwork, clips: Clips, modalities: Sequence[str]) -> Guesses:
+    """What the network says of some clips when only these or those modalities are there."""
+    return {mask: network.predict(clips.only(mask)) for mask in all_masks(modalities)}
 
 
-def _by_mask(
-    tested: Sequence[Tested], guesses: Sequence[_Guesses], options: EmotionExperiment, seeds: Seeds
+def by_mask(
+    clips: Sequence[Clips],
+    answers: Sequence[Guesses],
+    classes: Sequence[str],
+    modalities: Sequence[str],
+    seeds: Seeds,
 ) -> dict[str, Any]:
-    clips = [part.fold.clips(part.fold.test) for part in tested]
+    """Scores of each mask, all clips together.
+
+    Args:
+        clips: test clips, by fold.
+        answers: what was said of them.
+        classes: names of the emotions; none where a sentiment is predicted.
+        modalities: all of them.
+        seeds: of the intervals.
+    """
     targets = torch.cat([part.targets for part in clips])
-    pooled = {mask: torch.cat([part[mask] for part in guesses]) for mask in guesses[0]}
-    classes = tested[0].fold.material.classes
+    pooled = {mask: torch.cat([part[mask] for part in answers]) for mask in answers[0]}
     if not classes:
         truth = targets.double().numpy()
         return {
@@ -104,7 +116,7 @@ def _by_mask(
         }
     reports = score_masks(
         lambda mask: [classes[index] for index in pooled[mask].tolist()],
-        options.model.modalities,
+        modalities,
         truth=[classes[index] for index in targets.tolist()],
         speakers=[speaker for part in clips for speaker in part.speakers],
         seeds=seeds,

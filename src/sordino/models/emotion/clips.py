@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from sordino.errors import DataError
@@ -96,6 +97,16 @@ class Clips:
             self.targets,
             self.speakers,
         )
+
+    def thinned(self, random: np.random.Generator, *, rate: float) -> Clips:
+        """The same clips, each of which lacks each of its modalities with chance ``rate``, but never the last one."""
+        names = list(self.rows)
+        having = torch.zeros(len(self), len(names), dtype=torch.bool)
+        for column, name in enumerate(names):
+            having[self.rows[name], column] = True
+        stays = having & torch.from_numpy(random.random(having.shape) >= rate)
+        stays = torch.where(stays.any(1, keepdim=True), stays, having)
+        return self.without({name: ~stays[:, column] for column, name in enumerate(names)})
 
     def without(self, absent: Mapping[str, torch.Tensor]) -> Clips:
         """The same clips, of which some lack a modality.
