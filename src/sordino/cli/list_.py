@@ -17,7 +17,7 @@ def list_methods(
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help="Module that registers methods.")] = None,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """List allocations, cohorts, methods, connectors, corpora, partitions, layouts of recordings and trackers.
+    """List everything that an experiment file can name: methods, allocations, noises, corpora, tasks and more.
 
     Example: sordino list
     """
@@ -42,11 +42,17 @@ def list_methods(
 def _families(plugins: list[str]) -> dict[str, Any]:
     from sordino._registry import load_plugins
     from sordino.data import CORPORA, PARTITIONS, SOURCES
+    from sordino.data.texts import TEXTS
     from sordino.experiments import TASKS
     from sordino.federated import METHODS
+    from sordino.modality import MODES as WITHDRAWALS
+    from sordino.modality.budgets import BUDGETS
     from sordino.models import CONNECTORS
     from sordino.privacy import ALLOCATIONS, COHORTS
     from sordino.reporting.trackers import TRACKERS
+    from sordino.split.methods import METHODS as SPLIT_METHODS
+    from sordino.split.modes import MODES as TRAININGS
+    from sordino.split.noise import NOISES
 
     load_plugins(plugins)
     families = {
@@ -57,6 +63,12 @@ def _families(plugins: list[str]) -> dict[str, Any]:
         "data.corpus": CORPORA,
         "data.partition": PARTITIONS,
         "data prepare": SOURCES,
+        "data.texts": TEXTS,
+        "split: privacy.noise": NOISES,
+        "split: training": TRAININGS,
+        "split: methods": SPLIT_METHODS,
+        "modality.mode": WITHDRAWALS,
+        "modality.mode.budget": BUDGETS,
         "track --to": TRACKERS,
         "task": TASKS,
     }
