@@ -45,6 +45,11 @@ def test_a_grown_sequence_has_the_states_of_the_whole_and_only_new_tokens_travel
             down.append(remote.traffic.payload_down - before.payload_down)
         assert growth.tokens == 8
         assert len(server.service._growths) == 1
+        (kept,) = server.service._growths._kept.values()
+        timer = kept.timer
+        growth.extend(sequences(1))
+        assert timer is not None
+        assert timer.cancelled()  # or what is extended would be forgotten in the middle
         growth.close()
         assert len(server.service._growths) == 0
     torch.testing.assert_close(torch.cat(states, dim=2), whole(model, noised))
@@ -82,7 +87,8 @@ def test_growths_that_nobody_extends_are_forgotten(model: LocalStates, tmp_path:
     limits = Limits(growth_idle_s=0.3)
     with serving(model, limits=limits) as server, RemoteStates(server.endpoint(tmp_path)) as remote:
         remote.open(layers=[1]).extend(sequences(3))
-        assert len(server.service._growths) == 1
+        (kept,) = server.service._growths._kept.values()
+        assert kept.timer is not None
         time.sleep(0.6)
         assert len(server.service._growths) == 0
 

@@ -31,6 +31,7 @@ def server(tiny_t5: Path) -> Iterator[ServerProcess]:
             yield running
 
 
+@pytest.mark.slow
 def test_a_client_trains_through_its_server_s_death(server: ServerProcess, model: LocalStates) -> None:
     """A small network learns from states; in the middle the server is killed, and started again."""
     torch.manual_seed(0)

@@ -47,6 +47,7 @@ def sordino(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple
     return printed.out, printed.err
 
 
+@pytest.mark.slow
 def test_train_and_predict_with_a_server(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
