@@ -1,17 +1,41 @@
-"""The whole of what a client trains: side network and head."""
+"""What a client trains: a side network, and something that reads a task off it."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import nn
+from torch.nn import functional
 
+from sordino.split.exchange import Exchange
 from sordino.split.heads import Classifier
 from sordino.split.side_network import SideNetwork
 
-__all__ = ["Corrector"]
+__all__ = ["Corrector", "Learner"]
 
 
-class Corrector(nn.Module):
+class Learner(nn.Module, ABC):
+    """A side network with a task.
+
+    Attributes:
+        network: corrects states.
+    """
+
+    network: SideNetwork
+
+    @abstractmethod
+    def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+        """What training minimises on the sequences of these numbers.
+
+        Shape:
+            rows: int64 [batch]
+            states: float32 [batch, L', longest, width]
+            result: []
+        """
+
+
+class Corrector(Learner):
     """A side network with a classifier on what it corrects."""
 
     def __init__(self, network: SideNetwork, head: Classifier) -> None:
@@ -22,3 +46,7 @@ class Corrector(nn.Module):
         """Logits [batch, classes]; arguments as `SideNetwork.forward`."""
         logits: torch.Tensor = self.head(self.network(clean, states, mask), mask)
         return logits
+
+    def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+        """Cross-entropy of the labels."""
+        return functional.cross_entropy(self(exchange.clean[rows], states, exchange.mask[rows]), exchange.labels[rows])

@@ -81,6 +81,23 @@ class ClientEmbedding:
         numbers = [labels.index(example.label) if labels else 0 for example in examples]
         return Sequences.of(ids, labels=numbers)
 
+    def encode_tasks(self, examples: Sequence[Example], *, max_tokens: int, max_written: int) -> Sequences:
+        """Token ids of texts, each followed by what is to be written of it and an end token.
+
+        Args:
+            examples: with targets.
+            max_tokens: texts are cut to this many tokens, a line's end after them included.
+            max_written: targets are cut to this many, their end included.
+        """
+        between = self.tokenizer.encode("\n", add_special_tokens=False)
+        ids, given = [], []
+        for example in examples:
+            text = self.tokenizer.encode(example.text, add_special_tokens=False)[: max_tokens - len(between)]
+            target = self.tokenizer.encode(example.target, add_special_tokens=False)[: max_written - 1]
+            ids.append([*text, *between, *target, self.tokenizer.eos_token_id])
+            given.append(len(text) + len(between))
+        return Sequences.of(ids, given=given)
+
     def rows(self, sequences: Sequences) -> torch.Tensor:
         """Clean embeddings of all tokens, one sequence after the other.
 

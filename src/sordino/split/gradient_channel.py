@@ -11,7 +11,7 @@ import torch
 from sordino.errors import ConfigError
 from sordino.seeds import Seeds
 from sordino.split.bottleneck import Bottleneck
-from sordino.split.corrector import Corrector
+from sordino.split.corrector import Learner
 from sordino.split.exchange import Exchange, Sent
 from sordino.split.local_server import LocalStates
 from sordino.split.trained_server import TrainedServer
@@ -75,12 +75,12 @@ class GradientChannel:
         self.sent += Sent(_FLOAT * tokens * self._noised.shape[2] + states, states)
         return self._graph.detach().requires_grad_()
 
-    def loss(self, corrector: Corrector, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:
+    def loss(self, learner: Learner, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:
         """The bottleneck's loss, after its estimators were sharpened on the batch."""
         if self.bottleneck is None:
             return 0.0
         mask = self.exchange.mask[rows]
-        trail = [one[mask] for one in corrector.network.trail(self.exchange.clean[rows], states, mask)]
+        trail = [one[mask] for one in learner.network.trail(self.exchange.clean[rows], states, mask)]
         noised, tokens = self._noised[rows][mask], states.transpose(1, 2)[mask]
         self.bottleneck.sharpen(noised, tokens, trail)
         loss: torch.Tensor = self.weight * self.bottleneck(noised, tokens, trail)

@@ -20,21 +20,31 @@ class Sequences:
         ids: of all tokens, one sequence after the other.
         lengths: tokens of each sequence.
         labels: number of each sequence's label.
+        given: how many tokens of each come before those that are to be written; all of them where nothing is.
 
     Shape:
         ids: int64 [all tokens]
-        lengths, labels: int64 [sequences]
+        lengths, labels, given: int64 [sequences]
     """
 
     ids: torch.Tensor
     lengths: torch.Tensor
     labels: torch.Tensor
+    given: torch.Tensor
 
     @classmethod
-    def of(cls, ids: Sequence[Sequence[int]], *, labels: Sequence[int]) -> Self:
-        """From a list a sequence."""
+    def of(
+        cls, ids: Sequence[Sequence[int]], *, labels: Sequence[int] = (), given: Sequence[int] | None = None
+    ) -> Self:
+        """From a list a sequence; labels are 0 where there are none."""
         flat = [token for one in ids for token in one]
-        return cls(torch.tensor(flat), torch.tensor([len(one) for one in ids]), torch.tensor(labels))
+        lengths = [len(one) for one in ids]
+        return cls(
+            torch.tensor(flat),
+            torch.tensor(lengths),
+            torch.tensor(labels or [0] * len(ids)),
+            torch.tensor(given if given is not None else lengths),
+        )
 
     def __len__(self) -> int:
         return len(self.lengths)

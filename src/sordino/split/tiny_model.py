@@ -43,7 +43,7 @@ def save_tiny_model(folder: Path, *, texts: Sequence[str], seed: int) -> None:
         tie_word_embeddings=True,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.eos_token_id,
+        pad_token_id=None,  # or the end token's embedding would be zero, and nothing could be told to end
     )
     with torch.random.fork_rng(devices=[]), without_progress_bars():
         torch.manual_seed(seed)

@@ -15,7 +15,7 @@ from sordino.seeds import Seeds
 if TYPE_CHECKING:
     import torch
 
-    from sordino.split.corrector import Corrector
+    from sordino.split.corrector import Learner
     from sordino.split.exchange import Exchange, Sent
     from sordino.split.hidden_states import StateServer
     from sordino.split.sending import Sender
@@ -44,7 +44,7 @@ class Channel(Protocol):
         """States of the sequences of these numbers, [batch, L', longest, width]; needs a gradient where one goes back."""
         ...
 
-    def loss(self, corrector: Corrector, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:
+    def loss(self, learner: Learner, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:
         """What is minimised besides the task's loss."""
         ...
 
@@ -84,11 +84,11 @@ class TrainingMode(ABC):
     ) -> Channel:
         """The channel of one training."""
 
-    def train(self, corrector: Corrector, exchange: Exchange, *, channel: Channel, seeds: Seeds) -> list[float]:
+    def train(self, learner: Learner, exchange: Exchange, *, channel: Channel, seeds: Seeds) -> list[float]:
         """Trains the client's network.
 
         Args:
-            corrector: changed in place; in evaluation mode afterwards.
+            learner: changed in place; in evaluation mode afterwards.
             exchange: the training sequences.
             channel: from `open`.
             seeds: order of the sequences.
@@ -97,27 +97,26 @@ class TrainingMode(ABC):
             Mean loss of each epoch. It depends on the private texts and labels: not to be released.
         """
         import torch
-        from torch.nn import functional
 
         steps = self.epochs * -(-len(exchange) // self.batch_size)
-        optimiser = torch.optim.AdamW(corrector.parameters(), lr=self.lr, weight_decay=self.weight_decay)
+        optimiser = torch.optim.AdamW(learner.parameters(), lr=self.lr, weight_decay=self.weight_decay)
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
         losses = []
-        corrector.train()
+        learner.train()
         for epoch in range(1, self.epochs + 1):
             channel.begin(epoch)
             total = 0.0
             for rows in self._batches(len(exchange), seeds.at("epoch", epoch)):
-                states, mask = channel.states(rows), exchange.mask[rows]
-                task = functional.cross_entropy(corrector(exchange.clean[rows], states, mask), exchange.labels[rows])
+                states = channel.states(rows)
+                task = learner.loss(exchange, rows, states)
                 optimiser.zero_grad()
-                (task + channel.loss(corrector, rows, states)).backward()
+                (task + channel.loss(learner, rows, states)).backward()
                 channel.give_back(states, rows)
                 optimiser.step()
                 schedule.step()
                 total += float(task.detach()) * len(rows)
             losses.append(total / len(exchange))
-        corrector.eval()
+        learner.eval()
         return losses
 
     def _batches(self, count: int, seeds: Seeds) -> Iterator[torch.Tensor]:

@@ -11,7 +11,7 @@ from sordino.split.modes.base import MODES, TrainingMode
 if TYPE_CHECKING:
     import torch
 
-    from sordino.split.corrector import Corrector
+    from sordino.split.corrector import Learner
     from sordino.split.exchange import Exchange
     from sordino.split.sending import Sender
 
@@ -32,7 +32,7 @@ class _Fetched:
     def states(self, rows: torch.Tensor) -> torch.Tensor:
         return self._states[rows]
 
-    def loss(self, corrector: Corrector, rows: torch.Tensor, states: torch.Tensor) -> float:  # noqa: ARG002
+    def loss(self, learner: Learner, rows: torch.Tensor, states: torch.Tensor) -> float:  # noqa: ARG002
         return 0.0
 
     def give_back(self, states: torch.Tensor, rows: torch.Tensor) -> None:
