@@ -120,7 +120,7 @@ def _terms(options: FederatedEmotionExperiment, clients: int) -> Terms:
         population=clients,
         clients_per_speaker=1,
         seeded=options.simulation.seeded,
-        caveats=shown if options.telemetry == "debug" else (),
+        caveats=shown if options.federated.method.personal_models else (),
     )
 
 
