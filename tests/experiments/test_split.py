@@ -133,6 +133,12 @@ def test_options_that_do_not_go_together(changes: dict[str, Any], words: str) ->
         experiment(**changes)
 
 
+def test_a_model_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"model\.source"):
+        experiment(model={**SMALL["model"], "source": str(tmp_path)}).run(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_texts_that_do_not_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="different texts are left"):
         experiment(data={**SMALL["data"], "train": 500}).run(tmp_path / "a")

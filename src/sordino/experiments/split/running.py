@@ -16,6 +16,7 @@ from sordino.experiments.split.material import Material, Texts, chosen_layers, d
 from sordino.experiments.split.measuring import measured, totals
 from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
+from sordino.models.checkpoints import read_config
 from sordino.privacy import Ledger, NoiseSource, Terms, make_statement
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
@@ -60,6 +61,8 @@ def run_split(
     if not resume:
         folder.require_free()
     texts = divided(options)
+    if options.model.source != "tiny":
+        read_config("model.source", options.model.source)  # before a folder is made for a model that is not there
     if not resume:
         folder = RunFolder.create(path, config=to_toml(options))
     with (
