@@ -90,7 +90,7 @@ def test_the_example_says_where_its_recordings_are_missing(monkeypatch: pytest.M
 @pytest.mark.slow
 def test_emotions_of_real_actors(data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORDINO_DATA", str(data_root))
-    small = ("--set", "evaluation.tested_folds=1", "--set", "modality.local.epochs=15")
+    small = ("--set", "evaluation.tested_folds=1", "--set", "modality.local.epochs=10")
     result = json.loads(sordino("run", EXAMPLE, *small, "--out", tmp_path / "run", "--json").stdout)
     assert set(result["masks"]) == {"prosody+speech", "prosody", "speech"}
     assert result["before"]["prosody+speech"]["accuracy"] > 1.5 * result["masks"]["prosody"]["chance"]

@@ -240,7 +240,7 @@ def test_private_training_protects_the_units_it_says(unit: str, population: int,
 
 
 def test_private_training_without_much_noise_learns(made: Case, tmp_path: Path) -> None:
-    mode = PrivateTraining(epsilon=1e4, steps=15, lr=2.0, back_off=FREE)
+    mode = PrivateTraining(epsilon=1e4, steps=8, lr=3.0, back_off=FREE)
     withdrawal, _ = withdraw(mode, made, tmp_path)
     clips = made.private
     losses = [

@@ -27,7 +27,7 @@ branch = { hidden = 8 }
 [start]
 epochs = 2
 [federated]
-rounds = 3
+rounds = 2
 cohort = { method = "poisson", rate = 1.0 }
 local = { epochs = 2, lr = 1e-2, batch_size = 8 }
 [privacy]
@@ -49,7 +49,7 @@ def run(file: Path, folder: Path, *overrides: str) -> dict[str, Any]:
 def test_rounds_are_charged_and_every_mask_is_scored(file: Path, tmp_path: Path) -> None:
     result = run(file, tmp_path / "run", 'telemetry="private"')
     terms, charges = read_ledger(tmp_path / "run" / "ledger.jsonl")
-    assert len(charges) == 3
+    assert len(charges) == 2
     assert (terms.unit, terms.population) == ("speaker", 3)
     assert result["statement"] == statement_of_run(tmp_path / "run").words
     assert list(result["masks"]) == list(result["before"]) == ["speech+prosody", "speech", "prosody"]
