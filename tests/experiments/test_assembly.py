@@ -67,7 +67,7 @@ def test_a_cost_that_nobody_can_bound_is_over_any_budget(small: Path) -> None:
 
 @pytest.mark.parametrize("method", ["local", "fedavg-finetune", "ditto"])
 def test_personal_models_are_not_measured_as_one(small: Path, method: str) -> None:
-    with pytest.raises(ConfigError, match='expected a method with one model for all.*task = "personalised"'):
+    with pytest.raises(ConfigError, match=r'expected a method with one model for all.*task = "personalised"'):
         load_experiment(small, [f"federated.method={method}"])
 
 

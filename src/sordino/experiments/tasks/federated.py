@@ -89,8 +89,8 @@ class FederatedExperiment(Experiment):
             )
         if self.federated.method.personal_models:
             raise ConfigError(
-                f"federated.method = {self.federated.method.name!r} gives every client a model of its own: expected a method "
-                'with one model for all, which is what this task measures; set "fedavg", "fedprox" or "fednova", or '
+                f"federated.method = {self.federated.method.name!r} gives every client a model of its own: expected a "
+                'method with one model for all, which is what this task measures; set "fedavg", "fedprox" or "fednova", or '
                 'task = "personalised".'
             )
 
