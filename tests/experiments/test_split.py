@@ -110,6 +110,7 @@ def test_a_run_that_goes_on_draws_and_asks_nothing_again(tmp_path: Path, monkeyp
     assert len(kept) == 3  # two draws, and the states of the training texts
     result = options.run(path, resume=True)
     assert result["draws"] == 1
+    assert min(result["bytes"].values()) > 0  # those of the process that broke off
     assert all(file.read_bytes() == content for file, content in kept.items())
     with pytest.raises(ConfigError, match="not an empty folder"):
         options.run(path)

@@ -8,13 +8,14 @@ import pytest
 import torch
 
 from sordino.data.texts import Example
+from sordino.errors import PrivacyError
 from sordino.seeds import Seeds
 from sordino.split import LocalStates
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.exchange import Exchange
 from sordino.split.generation import write
 from sordino.split.modes import ClientOnly
-from sordino.split.noise import NoNoise
+from sordino.split.noise import Gaussian, NoNoise
 from sordino.split.sending import Sender
 from sordino.split.side_network import SideNetwork
 from sordino.split.writer import Writer
@@ -65,9 +66,18 @@ def test_it_writes_what_it_learned_and_pays_for_each_token(
     assert len(sender.ledger.charges) - before == sum(1 + min(max(lengths), 19) for lengths in groups.values())
 
 
+def test_no_distance_bounds_what_is_written(
+    writer: Writer, embedding: ClientEmbedding, local: LocalStates, sender: Sender
+) -> None:
+    with pytest.raises(PrivacyError, match='"d-chi" bounds a token by how near'):
+        write(writer, [[5]], server=local, embedding=embedding, sender=sender, layers=LAYERS, reduction=2, most=3)
+    assert not sender.ledger.charges
+
+
 def test_writing_stops_at_the_most(
     writer: Writer, exchange: Exchange, embedding: ClientEmbedding, local: LocalStates, sender: Sender
 ) -> None:
+    sender = replace(sender, noise=Gaussian(noise_multiplier=0.4))
     prompt = exchange.sequences.ids[:5].tolist()
     (written,) = write(
         writer, [prompt], server=local, embedding=embedding, sender=sender, layers=LAYERS, reduction=2, most=3

@@ -125,3 +125,12 @@ def test_cards_go_round_and_tell_models_apart(local: LocalStates) -> None:
     for wrong in ({}, card.to_json() | {"width": "64"}, card.to_json() | {"extra": 1}):
         with pytest.raises(DataError, match="model card"):
             ModelCard.from_json(wrong)
+
+
+def test_the_same_weights_in_another_config_are_another_model(tiny: Path, local: LocalStates, tmp_path: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(tiny, dtype=torch.float32)
+    model.save_pretrained(tmp_path / "same")
+    model.config.rms_norm_eps = 0.5
+    model.save_pretrained(tmp_path / "other")
+    assert LocalStates.load(str(tmp_path / "same")).describe().digest == local.describe().digest
+    assert LocalStates.load(str(tmp_path / "other")).describe().digest != local.describe().digest

@@ -54,6 +54,8 @@ def test_a_sequence_is_drawn_once_for_life(
     assert len(sender.ledger.charges) == 2
     with pytest.raises(PrivacyError, match="continue"):
         kept.once({"train": rows[:2]})
+    with pytest.raises(PrivacyError, match="of 7 other tokens: expected those of the same 7; continue"):
+        kept.once({"train": rows.flip(0)})
 
 
 def test_equal_texts_get_noise_of_their_own(embedding: ClientEmbedding, sender: Sender, sequences: Sequences) -> None:

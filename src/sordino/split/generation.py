@@ -2,7 +2,8 @@
 
 What is written depends on the clean text, and goes to the server as noised embeddings too. So every step is a further
 release about *every* token of the text, and is charged as one: a summary of n tokens costs n + 1 draws. For the Gaussian law
-that is a factor of about sqrt(n + 1) in noise at the same epsilon; metric privacy adds its exponents up.
+that is a factor of about sqrt(n + 1) in noise at the same epsilon. Laws with a metric guarantee are refused. How many tokens
+were written depends on the clean text, is seen by the server, and is not covered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Sequence
 import torch
 
 from sordino._check import at_least
+from sordino.errors import PrivacyError
+from sordino.privacy import MetricRelease
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.growing import GrowingServer
 from sordino.split.sending import Sender
@@ -49,8 +52,10 @@ def write(
 
     Raises:
         BudgetExhausted: the ledger's budget does not cover the next token.
+        PrivacyError: noise with a metric guarantee only.
     """
     at_least("most", most, 1)
+    _refuse_metric(sender)
     result: dict[int, list[int]] = {}
     for length in sorted({len(prompt) for prompt in prompts}):
         numbers = [number for number, prompt in enumerate(prompts) if len(prompt) == length]
@@ -70,6 +75,15 @@ def write(
             growth.close()
         result |= dict(zip(numbers, (_until_end(row, _end(embedding)) for row in written.tolist()), strict=True))
     return [result[number] for number in range(len(prompts))]
+
+
+def _refuse_metric(sender: Sender) -> None:
+    """A text a little different can make another word be written, anywhere in the table: no distance bounds what is sent."""
+    if isinstance(sender.noise.event(sender.unit, space=sender.space), MetricRelease):
+        raise PrivacyError(
+            f'privacy.noise = "{sender.noise.name}" bounds a token by how near another is, and what is written follows the '
+            'text in leaps: expected noise that bounds any two tokens; use "gaussian".'
+        )
 
 
 def _sent(ids: torch.Tensor, embedding: ClientEmbedding, sender: Sender) -> torch.Tensor:

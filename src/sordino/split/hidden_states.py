@@ -37,7 +37,7 @@ class ModelCard:
         vocabulary: number of rows of the embedding table.
         max_tokens: the longest sequence.
         projection_seed: public; decides the projections of ``reduction``.
-        digest: SHA-256 of all weights.
+        digest: SHA-256 of the config and all weights.
     """
 
     model: str

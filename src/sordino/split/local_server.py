@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -26,6 +27,8 @@ __all__ = ["LocalStates"]
 
 _WHAT: Final = "split.model"
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+_NO_MATTER: Final = {"_name_or_path", "architectures", "dtype", "transformers_version"}
+"""Keys of a config that change from file to file and nothing that is computed."""
 _NO_LIMIT: Final = 1 << 20
 """Tokens of a sequence where the model's config names no limit: T5's relative positions have none."""
 
@@ -86,7 +89,7 @@ class LocalStates:
             vocabulary=int(stack.get_input_embeddings().num_embeddings),
             max_tokens=int(getattr(config, "max_position_embeddings", None) or _NO_LIMIT),
             projection_seed=projection_seed,
-            digest=_digest(stack),
+            digest=_digest(stack, config),
         )
         return cls(stack.eval().requires_grad_(requires_grad=False).to(device), blocks, card=card)
 
@@ -215,9 +218,10 @@ def _t5_encoder(source: str, dtype: torch.dtype) -> tuple[Any, Sequence[nn.Modul
     return model, list(model.encoder.block)
 
 
-def _digest(module: nn.Module) -> str:
-    """SHA-256 of names, shapes and values of all weights."""
-    total = hashlib.sha256()
+def _digest(module: nn.Module, config: Any) -> str:
+    """SHA-256 of the config, which decides what is computed with the weights, and of their names, shapes and values."""
+    kept = {key: value for key, value in config.to_dict().items() if key not in _NO_MATTER}
+    total = hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode())
     for name, tensor in sorted(module.state_dict().items()):
         total.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         total.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data)

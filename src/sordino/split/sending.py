@@ -7,9 +7,11 @@ Draws are kept by what they are for, never by content: equal texts with equal no
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import torch
@@ -21,6 +23,8 @@ from sordino.split.noise import EmbeddingNoise, Space
 from sordino.split.noise.base import Unit
 
 __all__ = ["Sender"]
+
+_OF: Final = "of"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,17 +58,11 @@ class Sender:
         Raises:
             PrivacyError: what was kept under a name is of other sequences.
         """
-        kept = {name: rows for name in sets if (rows := self._kept(name)) is not None}
-        for name, rows in kept.items():
-            if rows.shape != sets[name].shape:
-                raise PrivacyError(
-                    f"the noised embeddings kept as {name!r} are of {len(rows)} tokens: expected {len(sets[name])}; "
-                    "continue the run with the data it began with, or begin another."
-                )
+        kept = {name: rows for name in sets if (rows := self._kept(name, sets[name])) is not None}
         missing = {name: rows for name, rows in sets.items() if name not in kept}
         drawn = self.again(missing, draw=1) if missing else {}
         for name, rows in drawn.items():
-            self._keep(name, rows)
+            self._keep(name, rows, clean=sets[name])
         return {**kept, **drawn}
 
     def again(self, sets: Mapping[str, torch.Tensor], *, draw: int) -> dict[str, torch.Tensor]:
@@ -84,14 +82,29 @@ class Sender:
     def _path(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / f"{name}.safetensors"
 
-    def _kept(self, name: str) -> torch.Tensor | None:
-        from safetensors.torch import load_file
+    def _kept(self, name: str, clean: torch.Tensor) -> torch.Tensor | None:
+        from safetensors import safe_open
 
         path = self._path(name)
-        return load_file(path)["noised"] if path is not None and path.exists() else None
+        if path is None or not path.exists():
+            return None
+        with safe_open(path, framework="pt") as file:
+            rows: torch.Tensor = file.get_tensor("noised")
+            begun = (file.metadata() or {}).get(_OF)
+        if begun != _fingerprint(clean):
+            raise PrivacyError(
+                f"the noised embeddings kept as {name!r} are of {len(rows)} other tokens: expected those of the same "
+                f"{len(clean)}; continue the run with the data it began with, or begin another."
+            )
+        return rows
 
-    def _keep(self, name: str, rows: torch.Tensor) -> None:
+    def _keep(self, name: str, rows: torch.Tensor, *, clean: torch.Tensor) -> None:
         from safetensors.torch import save
 
         if (path := self._path(name)) is not None:
-            replace_file(path, save({"noised": rows.contiguous()}))
+            replace_file(path, save({"noised": rows.contiguous()}, metadata={_OF: _fingerprint(clean)}))
+
+
+def _fingerprint(clean: torch.Tensor) -> str:
+    """Tells sequences apart, at the client alone: what was drawn for some must not be sent for others."""
+    return hashlib.sha256(clean.contiguous().numpy().tobytes()).hexdigest()

@@ -25,6 +25,7 @@ __all__ = ["attack", "empirical_privacy"]
 
 _ONCE = ("nearest-l2", "nearest-cosine", "learned")
 """Attacks on one draw, the only one that a client in the default mode gives."""
+_REPEATED = "repeated-"
 
 
 def attack(
@@ -60,7 +61,7 @@ def attack(
         found["learned"] = judged(guessed)
     for times in options.repeats:
         mean = averaged(lambda number: _drawn(sender, clean, seeds, number), times=times)
-        found[f"repeated-{times}"] = judged(nearest_tokens(mean, table, metric="cosine"))
+        found[f"{_REPEATED}{times}"] = judged(nearest_tokens(mean, table, metric="cosine"))
     result: dict[str, Any] = {name: success.to_json() for name, success in found.items()}
     if options.attribute:
         result["attribute"] = _attribute(options.attribute, texts, material)
@@ -87,10 +88,18 @@ def _attribute(name: str, texts: Texts, material: Material) -> dict[str, Any]:
     return {"of": name, **success.to_json()}
 
 
-def empirical_privacy(attacks: dict[str, Any], *, sees: str) -> float:
-    """1 - success of the best attack on what a method shows the server, on tokens that are no padding."""
+def empirical_privacy(attacks: dict[str, Any], *, sees: str, draws: int) -> float:
+    """1 - success of the best attack on what a method shows the server, on tokens that are no padding.
+
+    Args:
+        attacks: results of `attack`.
+        sees: what the method shows.
+        draws: how often noise was drawn for the texts that were drawn most often; a server averages them.
+    """
     if sees == "nothing":
         return 1.0
     if sees == "clean":
         return float(attacks["clean"]["empirical_privacy"])
-    return min(float(attacks[name]["empirical_privacy"]) for name in _ONCE if name in attacks)
+    repeated = [name for name in attacks if name.startswith(_REPEATED) and int(name.removeprefix(_REPEATED)) <= draws]
+    tried = [name for name in (*_ONCE, *repeated) if name in attacks]
+    return min(float(attacks[name]["empirical_privacy"]) for name in tried)

@@ -8,7 +8,6 @@ from typing import Any
 from sordino.evaluation.classification import classification
 from sordino.experiments.split.attacking import empirical_privacy
 from sordino.experiments.split.material import Material
-from sordino.experiments.split.serving import Served
 from sordino.seeds import Seeds
 from sordino.split.exchange import Sent
 from sordino.split.methods import Fitted, SplitMethod
@@ -25,6 +24,7 @@ def measured(
     material: Material,
     *,
     attacks: dict[str, Any],
+    draws: int,
     seeds: Seeds,
 ) -> dict[str, Any]:
     """Figures of each method on the test texts.
@@ -34,6 +34,7 @@ def measured(
         fitted: each after training, and the seconds that took.
         material: has the test texts.
         attacks: results of the attacks.
+        draws: how often noise was drawn for the training texts.
         seeds: of the bootstrap.
     """
     labels = material.sequences["test"].labels.numpy()
@@ -50,7 +51,7 @@ def measured(
         sent = _bytes(Sent() if method.sees == "nothing" else model.sent + model.sent_for(tests[name]))
         result[name] = figures[name].to_json() | {
             "sees": method.sees,
-            "empirical_privacy": empirical_privacy(attacks, sees=method.sees),
+            "empirical_privacy": empirical_privacy(attacks, sees=method.sees, draws=draws),
             f"against_{CONTROL}": versus,
             "bytes": sent,
             "seconds": round(seconds, 1),
@@ -58,10 +59,8 @@ def measured(
     return result
 
 
-def totals(served: Served, material: Material) -> dict[str, int]:
-    """Bytes of all tensors both ways: those the wire counted, or those handed over where there is none."""
-    if served.traffic is not None:
-        return dict(served.traffic["payload"])
+def totals(material: Material) -> dict[str, int]:
+    """Bytes of all tensors both ways in the whole life of the run, its earlier processes included: each went once."""
     asked = (*material.noised.values(), material.clean["public"])
     return _bytes(sum((exchange.total for exchange in asked), Sent()))
 

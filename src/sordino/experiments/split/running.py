@@ -121,7 +121,8 @@ def _run(
     first = fitted[options.methods[0].name][0]
     if isinstance(first, FittedCorrector):
         save_corrector(folder.model, first, labels=texts.labels, max_tokens=options.data.max_tokens)
-    methods = measured(options.methods, fitted, material, attacks=attacks, seeds=seeds) if debug else {}
+    draws = _draws(sender)
+    methods = measured(options.methods, fitted, material, attacks=attacks, draws=draws, seeds=seeds) if debug else {}
     return _result(options, served, sender, material, layers=layers, methods=methods, attacks=attacks, folder=folder)
 
 
@@ -137,6 +138,12 @@ def _fit(options: SplitExperiment, scene: Scene, *, observer: Observer) -> dict[
     return result
 
 
+def _draws(sender: Sender) -> int:
+    """How often noise was drawn for the texts that were drawn most often: the first charge is of all, others of some."""
+    event = sender.noise.event(sender.unit, space=sender.space)
+    return sum(charged == event for charged in sender.ledger.events)
+
+
 def _result(
     options: SplitExperiment,
     served: Served,
@@ -150,8 +157,7 @@ def _result(
 ) -> dict[str, Any]:
     ledger = sender.ledger
     statement = make_statement(ledger.terms, ledger.events)
-    event = sender.noise.event(sender.unit, space=sender.space)
-    draws = sum(charged == event for charged in ledger.events)
+    draws = _draws(sender)
     guarantees = {
         unit: sender.noise.guarantee(unit, space=sender.space, draws=draws, delta=ledger.terms.delta).to_json()
         for unit in ("token", "sequence")
@@ -162,7 +168,7 @@ def _result(
         "run": str(folder.path),
         "methods": methods,
         "attacks": attacks,
-        "bytes": totals(served, material),
+        "bytes": totals(material),
         "wire": served.traffic,
         "layers": list(layers),
         "server": served.server.describe().to_json() | {"place": options.server.place},
