@@ -21,10 +21,11 @@ def reading(what: str, source: str, read: Callable[[], Any]) -> Any:
         read: loads from it.
     """
     try:
-        if not Path(source).is_dir():
-            return read()
-        with without_progress_bars():
-            return read()
+        with _without_reports():
+            if not Path(source).is_dir():
+                return read()
+            with without_progress_bars():
+                return read()
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = (str(error) or type(error).__name__).strip().splitlines()[0].rstrip(".")
         raise ConfigError(
@@ -40,6 +41,19 @@ def require_complete(what: str, source: str, missing: Iterable[str]) -> None:
         raise ConfigError(
             f"{what} = {source!r} lacks {len(names)} of its weights, such as {names[0]!r}; name a complete checkpoint."
         )
+
+
+@contextmanager
+def _without_reports() -> Iterator[None]:
+    """Hides the list of weights that a model has no use for; those that it lacks are `require_complete`'s to find."""
+    from transformers.utils import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
 
 
 @contextmanager
