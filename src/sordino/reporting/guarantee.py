@@ -10,13 +10,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sordino.privacy import Event, FixedSizeGaussian, PlainRelease, PoissonGaussian
+from sordino.privacy import (
+    Event,
+    FixedSizeGaussian,
+    GaussianRelease,
+    MetricRelease,
+    PlainRelease,
+    PoissonGaussian,
+    Terms,
+)
 from sordino.privacy.accounting import advantage
+from sordino.privacy.events import GaussianEvent
 from sordino.privacy.statement import MEANINGFUL, Statement
 from sordino.reporting.runs import Run
 
 __all__ = ["Guarantee", "Parameter", "best_guess", "guarantee_of"]
 
+_OWNERS: Final = ("speaker", "client", "person")
 _FOR_COMPARISON: Final = (0.1, 1.0, 2.0, 4.0, 8.0)
 
 
@@ -43,7 +53,8 @@ class Guarantee:
         certainty: how sure an attacker who starts at 50:50 may become, by epsilon and delta alone; None without epsilon.
         average: how often such an attacker is right on average over all outcomes, by the whole accounting; None where that
             has no figure, and above `MEANINGFUL`: a low average only says then that few are drawn, not that they are safe.
-        replaces: whether neighbouring runs have another unit in place of one, rather than one more or less.
+        secret: the one thing that the attacker of the page does not know.
+        weakest: for whom it holds too.
         certainties: the same as ``certainty`` for some epsilons and for this run's, rising.
         by_unit: for each unit the figures of both accountants, or the reasons why there are none.
         parameters: everything that went into it.
@@ -58,7 +69,8 @@ class Guarantee:
     words: str
     certainty: float | None
     average: float | None
-    replaces: bool
+    secret: str
+    weakest: str
     certainties: tuple[tuple[float, float], ...]
     by_unit: tuple[tuple[str, str, str], ...]
     parameters: tuple[Parameter, ...]
@@ -99,7 +111,8 @@ def guarantee_of(run: Run) -> Guarantee | None:
         words=statement.words,
         certainty=None if epsilon is None else best_guess(epsilon, delta),
         average=_average(statement) if sound else None,
-        replaces=any(event.adjacency == "replace-one" for event in statement.events),
+        secret=_secret(statement),
+        weakest=f"{unit} whose voice gives" if unit in ("speaker", "client") else f"{unit} that gives",
         certainties=() if epsilon is None else _certainties(epsilon, delta),
         by_unit=tuple(
             (name, _figure(figures, "pld"), _figure(figures, "rdp")) for name, figures in statement.by_unit.items()
@@ -107,6 +120,17 @@ def guarantee_of(run: Run) -> Guarantee | None:
         parameters=tuple(_parameters(run, statement)),
         caveats=statement.terms.caveats,
     )
+
+
+def _secret(statement: Statement) -> str:
+    """What is compared, as a question."""
+    unit, adjacency = statement.terms.unit, next((event.adjacency for event in statement.events), "add-or-remove-one")
+    data = f"a certain {unit}'s recordings" if unit in _OWNERS else f"a certain {unit}"
+    if adjacency == "add-or-remove-one":
+        return f"whether {data} took part"
+    if adjacency == "replace-one":
+        return f"whether {data} took part, or another's in their place"
+    return f"which of two it was ({adjacency})"
 
 
 def _average(statement: Statement) -> float | None:
@@ -135,20 +159,16 @@ def _figure(figures: Mapping[str, Any], accountant: str) -> str:
 def _parameters(run: Run, statement: Statement) -> list[Parameter]:
     terms, of_speaker = statement.terms, statement.terms.clients_per_speaker
     rows = [
+        Parameter("Protected unit", terms.unit, _protected(terms)),
         Parameter(
-            "Protected unit",
-            terms.unit,
-            "Whose whole contribution is hidden, not only single recordings."
-            if terms.unit == "speaker"
-            else f"One client's contribution is hidden; a speaker may own {of_speaker} of them."
-            if of_speaker > 1
-            else "One client's whole contribution is hidden.",
-        ),
-        Parameter("Population K", f"{terms.population:,} clients", "The declared number of clients; public."),
-        Parameter(
-            "Clients a speaker", str(of_speaker), "The most clients that one speaker owns; they are charged together."
+            "Population K",
+            f"{terms.population:,} {_counted(terms)}",
+            f"The declared number of {_counted(terms)}; public.",
         ),
     ]
+    if terms.unit in ("speaker", "client"):
+        meaning = "The most clients that one speaker owns; they are charged together."
+        rows.append(Parameter("Clients a speaker", str(of_speaker), meaning))
     for event, times in statement.releases:
         rows += _release(Event.from_json(event), times)
     rows += [
@@ -183,6 +203,20 @@ def _parameters(run: Run, statement: Statement) -> list[Parameter]:
     return rows
 
 
+def _counted(terms: Terms) -> str:
+    return {"person": "people", "sequence": "texts", "token": "texts"}.get(terms.unit, "clients")
+
+
+def _protected(terms: Terms) -> str:
+    if terms.unit == "speaker":
+        return "Whose whole contribution is hidden, not only single recordings."
+    if terms.unit == "client" and terms.clients_per_speaker > 1:
+        return f"One client's contribution is hidden; a speaker may own {terms.clients_per_speaker} of them."
+    if terms.unit == "token":
+        return "One token of a text is hidden, whatever the others are."
+    return f"One {'text' if terms.unit == 'sequence' else terms.unit}'s whole contribution is hidden."
+
+
 _ADJACENCY: Final = {
     "add-or-remove-one": "The bound compares the run with and without one unit.",
     "replace-one": "The bound compares the run with one unit against the same with another in its place.",
@@ -198,7 +232,7 @@ def _release(event: Event, times: int) -> list[Parameter]:
             Parameter(
                 "Mechanism", "Gaussian noise on the sum", "Clients' clipped updates are added up, then noise is."
             ),
-            _multiplier(event.noise_multiplier),
+            _multiplier(event),
             Parameter(
                 "Sampling", f"Poisson, q = {event.rate:g}", "Each client takes part in a round with this probability."
             ),
@@ -210,7 +244,7 @@ def _release(event: Event, times: int) -> list[Parameter]:
             Parameter(
                 "Mechanism", "Gaussian noise on the sum", "Clients' clipped updates are added up, then noise is."
             ),
-            _multiplier(event.noise_multiplier),
+            _multiplier(event),
             Parameter(
                 "Sampling",
                 f"{event.size:,} of {event.population:,}",
@@ -224,15 +258,28 @@ def _release(event: Event, times: int) -> list[Parameter]:
             Parameter("Released plainly", event.what, "Nothing bounds what this reveals about anybody."),
             _rounds(times),
         ]
+    if isinstance(event, GaussianRelease):
+        return [
+            Parameter("Mechanism", "Gaussian noise", f"On {event.what}."),
+            _multiplier(event),
+            adjacency,
+            _rounds(times),
+        ]
+    if isinstance(event, MetricRelease):
+        bound = f"At most e^(eta D) times likelier at {event.metric} distance D: {event.what}."
+        return [Parameter("Mechanism", f"noise with eta = {event.eta:g}", bound), adjacency, _rounds(times)]
     fields = {key: value for key, value in event.to_json().items() if key != "kind"}
     listed = ", ".join(f"{key} = {value}" for key, value in fields.items())
     return [Parameter("Mechanism", event.kind, listed), adjacency, _rounds(times)]
 
 
-def _multiplier(value: float) -> Parameter:
+def _multiplier(event: GaussianEvent) -> Parameter:
+    value = f"{event.noise_multiplier:.4g}"
+    if isinstance(event, GaussianRelease):
+        return Parameter("Noise multiplier z", value, "Its standard deviation over the most that is to be hidden.")
     return Parameter(
         "Noise multiplier z",
-        f"{value:.4g}",
+        value,
         "Noise on all that a round releases, relative to the most that one client can move it: its standard deviation "
         "over C where it is the same everywhere.",
     )
