@@ -11,7 +11,7 @@ run: $(VENV)/.run
 	$(BIN)/sordino run
 
 test: $(VENV)/.test
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --durations=15 --numprocesses=auto --dist=loadfile
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --durations=15 --numprocesses=auto --dist=loadfile --no-loadscope-reorder
 
 check: $(VENV)/.test docs
 	$(BIN)/ruff check .

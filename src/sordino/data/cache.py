@@ -6,6 +6,7 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -51,7 +52,8 @@ def cached_folder(kind: str, key: Mapping[str, Any], build: Callable[[Path], Non
         if not folder.is_dir():
             partial = folder.with_suffix(f".{os.getpid()}.partial")
             for left_over in folder.parent.glob(f"{folder.name}.*.partial"):
-                shutil.rmtree(left_over)
+                # Renamed first: a worker that outlives the killed build by one file finds no folder to write it to.
+                shutil.rmtree(left_over.rename(folder.with_suffix(f".{secrets.token_hex(8)}.partial")))
             try:
                 partial.mkdir()
                 build(partial)
