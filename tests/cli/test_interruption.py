@@ -17,12 +17,12 @@ from sordino.privacy import read_ledger
 @pytest.mark.slow
 def test_ctrl_c_and_resume(small: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    arguments = ["run", str(small), "--out", str(run), "--set", "federated.rounds=40"]
+    arguments = ["run", str(small), "--out", str(run), "--set", "federated.rounds=4000"]
     command = [sys.executable, "-u", "-c", "from sordino.cli import main; main()", *arguments]
     with environment(), subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("round 2/40"):
+            if line.startswith("round 2/4000"):
                 process.send_signal(signal.SIGINT)
                 break
         rest = process.stderr.read()
@@ -30,14 +30,14 @@ def test_ctrl_c_and_resume(small: Path, tmp_path: Path) -> None:
     assert f"continue with: sordino run --resume --out {run}" in rest
     assert "Traceback" not in rest
     rounds = [json.loads(line)["round"] for line in (run / "rounds.jsonl").read_text().splitlines()]
-    assert 2 <= rounds[-1] < 40
+    assert 2 <= rounds[-1] < 4000
     assert len(read_ledger(run / "ledger.jsonl")[1]) >= rounds[-1]
 
     other = sordino("run", small, "--resume", "--out", run, check=2)
     assert "settings given differ" in other.stderr
 
-    # the rest would take 40 rounds; a config edited by hand to fewer rounds is the same experiment to the ledger
+    # the rest would take 4000 rounds; a config edited by hand to fewer rounds is the same experiment to the ledger
     config = run / "config.toml"
-    config.write_text(config.read_text().replace("rounds = 40", f"rounds = {rounds[-1] + 1}"))
+    config.write_text(config.read_text().replace("rounds = 4000", f"rounds = {rounds[-1] + 1}"))
     done = json.loads(sordino("run", "--resume", "--out", run, "--json").stdout)
     assert done["rounds"] == rounds[-1] + 1
