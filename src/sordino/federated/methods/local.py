@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
-
-import torch
 
 from sordino.federated.learner import Learner, train
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
-from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState
+from sordino.federated.methods.base import METHODS
+from sordino.federated.methods.own_model import OwnModel
 from sordino.layout import ParameterLayout
 from sordino.privacy import Phase, Reads
-from sordino.seeds import Seeds
 
 __all__ = ["LocalOnly"]
-
-_MODEL: Final = "model"
 
 
 @METHODS.register("local")
 @dataclass(frozen=True, slots=True)
-class LocalOnly(FederatedMethod):
+class LocalOnly(OwnModel):
     """Each client goes on training its own model, whenever it is drawn. Nothing leaves it, and nothing is charged."""
 
     def phases(self, layout: ParameterLayout, *, embedding_size: int | None = None) -> tuple[Phase, ...]:  # noqa: ARG002
@@ -31,19 +26,7 @@ class LocalOnly(FederatedMethod):
 
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """Trains on from the client's own model; the first time from the model that everybody started with."""
-        start = memory.recall(_MODEL, task.start)
+        start = self.own(memory, otherwise=task.start)
         result = train(learner, replace(task, start=start, seeds=task.seeds.at("personal")))
-        memory.keep(**{_MODEL: start + result.update.values})
+        self.keep_own(memory, start + result.update.values)
         return Reply(task.client, None, result.loss, result.steps)
-
-    def personal(
-        self,
-        state: ServerState,
-        client: str,  # noqa: ARG002
-        *,
-        learner: Learner,  # noqa: ARG002
-        memory: ClientMemory,
-        seeds: Seeds,  # noqa: ARG002
-    ) -> torch.Tensor:
-        """The client's own model."""
-        return memory.recall(_MODEL, state.values)

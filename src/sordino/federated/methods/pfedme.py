@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
-
-import torch
 
 from sordino._check import at_least, fraction, positive
 from sordino.config import option
 from sordino.federated.learner import Learner, train
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
-from sordino.federated.methods.base import METHODS, ServerState
+from sordino.federated.methods.base import METHODS
 from sordino.federated.methods.fedavg import FedAvg
+from sordino.federated.methods.own_model import OwnModel
 from sordino.federated.objective import Objective, Proximal
 from sordino.privacy import Update
-from sordino.seeds import Seeds
 
 __all__ = ["PFedMe"]
-
-_MODEL: Final = "model"
 
 
 @METHODS.register("pfedme")
 @dataclass(frozen=True, slots=True)
-class PFedMe(FedAvg):
+class PFedMe(OwnModel, FedAvg):
     """`FedAvg` of what personal models are drawn to (Moreau envelopes).
 
     A client repeats: ``theta = argmin loss + lambda / 2 ||theta - w||**2`` from w, then ``w <- w - step (w - theta)``.
@@ -35,8 +30,6 @@ class PFedMe(FedAvg):
 
     Source: T Dinh, Tran and Nguyen, Personalized Federated Learning with Moreau Envelopes, 2020, algorithm 1.
     """
-
-    personal_models: ClassVar[bool] = True
 
     strength: float = option("lambda: how strongly the personal model is drawn to w.", 1.0)
     step: float = option("Share of the way from w to the personal model that w goes.", 0.5)
@@ -54,18 +47,6 @@ class PFedMe(FedAvg):
         for number in range(self.local_rounds):
             objective = Objective(proximal=(Proximal(self.strength, w),))
             result = train(learner, replace(task, start=w, seeds=task.seeds.at("inner", number)), objective)
-            memory.keep(**{_MODEL: w + result.update.values})
+            self.keep_own(memory, w + result.update.values)
             w, steps, loss = w + self.step * result.update.values, steps + result.steps, result.loss
         return Reply(task.client, task.bounding.clip(Update(w - task.start)), loss, steps)
-
-    def personal(
-        self,
-        state: ServerState,
-        client: str,  # noqa: ARG002
-        *,
-        learner: Learner,  # noqa: ARG002
-        memory: ClientMemory,
-        seeds: Seeds,  # noqa: ARG002
-    ) -> torch.Tensor:
-        """The client's own model; the global one before its first round."""
-        return memory.recall(_MODEL, state.values)
