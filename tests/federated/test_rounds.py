@@ -14,17 +14,21 @@ import pytest
 import torch
 from toy import LAYOUT, ToyLearner, backend, learner
 
-from sordino.errors import BudgetExhausted
+from sordino.errors import BudgetExhausted, ConfigError
 from sordino.federated import (
     ClientFailed,
+    FederatedMethod,
     InProcess,
+    Learner,
     LocalResult,
+    Reply,
     ServerState,
     Task,
     load_checkpoint,
     run_rounds,
     save_checkpoint,
 )
+from sordino.federated.memory import ClientMemory
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.privacy import (
     ALLOCATIONS,
@@ -361,3 +365,30 @@ def test_shares_change_nothing_but_the_noise(tmp_path: Path) -> None:
     assert [c.event for c in read_ledger(tmp_path / "a" / "ledger.jsonl")[1]] == [
         c.event for c in read_ledger(tmp_path / "b" / "ledger.jsonl")[1]
     ]
+
+
+# --- a method of one's own ---------------------------------------------------------------------------------------------
+
+
+def test_a_method_without_the_server_s_half_is_refused_before_anybody_works(tmp_path: Path) -> None:
+    class Forgetful(FederatedMethod):
+        def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
+            raise AssertionError("nobody is asked")
+
+    toy = learner(8)
+    with Ledger(tmp_path / "ledger.jsonl", terms=terms(seeded=True)) as ledger:
+        rounds = run_rounds(
+            ZERO,
+            PrivacyPlan(LAYOUT, Poisson(rate=1.0), 8),
+            rounds=1,
+            method=Forgetful(),
+            backend=backend(toy),
+            ledger=ledger,
+            noise=SEEDED,
+            seeds=Seeds(1),
+        )
+        with pytest.raises(
+            ConfigError, match="Forgetful has a phase 'train' and no combine: expected the server's half"
+        ):
+            next(rounds)
+        assert not ledger.charges

@@ -115,7 +115,9 @@ def run_rounds(
 
     Raises:
         BudgetExhausted: the budget ends before the rounds do.
+        ConfigError: the method has no hook for what a phase reads; nobody was asked.
     """
+    method.require_hooks(step.phase for step in plan.steps)
     while state.round < rounds:
         result = run_round(state, plan, method=method, backend=backend, ledger=ledger, noise=noise, seeds=seeds)
         state, plan = result.state, result.plan

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import torch
 
@@ -15,13 +15,20 @@ from sordino.federated.learner import Learner
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
 from sordino.layout import ParameterLayout
-from sordino.privacy import Mixing, Phase, Released
+from sordino.privacy import Mixing, Phase, Reads, Released
 from sordino.seeds import Seeds
 
 __all__ = ["METHODS", "FederatedMethod", "ServerState", "Stage"]
 
 METHODS: Registry[Any] = Registry("federated method", package="sordino.federated.methods")
 """All federated methods by name, the values of ``federated.method``."""
+
+_HOOKS: Final[Mapping[Reads, tuple[str, ...]]] = {
+    Reads.NOTHING: (),
+    Reads.SUM: ("combine",),
+    Reads.MIX: ("mixing", "combine_each"),
+    Reads.EACH: ("combine_each",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,19 @@ class FederatedMethod(ABC):
         """
         return (Phase("train", layout),)
 
+    def require_hooks(self, phases: Iterable[Phase]) -> None:
+        """Raises ConfigError if a phase reads what the method has no hook for: before anybody works for nothing."""
+        for phase in phases:
+            for hook in _HOOKS[phase.reads]:
+                if getattr(type(self), hook) is getattr(FederatedMethod, hook):
+                    raise self._lacks(hook, phase.name)
+
+    def _lacks(self, hook: str, phase: str) -> ConfigError:
+        return ConfigError(
+            f"{type(self).__name__} has a phase {phase!r} and no {hook}: expected the server's half of what the phase "
+            f"reads; write {hook}, or let the phase read something else."
+        )
+
     @abstractmethod
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """Client half: what the client does in the phase ``task.phase``, up to clipping with ``task.bounding``.
@@ -105,11 +125,11 @@ class FederatedMethod(ABC):
         """The model that a client is given, float32 [layout.size]: the global one unless a method says otherwise."""
         return state.values
 
-    def combine(self, state: ServerState, released: Released, stage: Stage) -> ServerState:
+    def combine(self, state: ServerState, released: Released, stage: Stage) -> ServerState:  # noqa: ARG002
         """Server half of a phase that reads the sum. The loop counts the round."""
-        raise NotImplementedError(f"{type(self).__name__} has no combine for phase {stage.phase!r}")
+        raise self._lacks("combine", stage.phase)
 
-    def combine_each(self, state: ServerState, released: Mapping[str, Released], stage: Stage) -> ServerState:
+    def combine_each(self, state: ServerState, released: Mapping[str, Released], stage: Stage) -> ServerState:  # noqa: ARG002
         """Server half of a phase that reads mixtures or single uploads.
 
         Args:
@@ -117,11 +137,11 @@ class FederatedMethod(ABC):
             released: by client: its mixture; or its own upload, if it sent one.
             stage: where the round stands.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no combine_each for phase {stage.phase!r}")
+        raise self._lacks("combine_each", stage.phase)
 
-    def mixing(self, state: ServerState, stage: Stage) -> Mixing:
+    def mixing(self, state: ServerState, stage: Stage) -> Mixing:  # noqa: ARG002
         """Weights of a phase that reads mixtures, from released values alone and before anything of the phase is seen."""
-        raise NotImplementedError(f"{type(self).__name__} has no mixing for phase {stage.phase!r}")
+        raise self._lacks("mixing", stage.phase)
 
     def personal(
         self,
