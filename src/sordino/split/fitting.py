@@ -7,13 +7,11 @@ from typing import Final
 
 import torch
 
-from sordino.seeds import Seeds
 from sordino.split.corrector import Corrector
 from sordino.split.exchange import Exchange, Sent
 from sordino.split.heads import Classifier
 from sordino.split.hidden_states import StateServer
-from sordino.split.modes import TrainingMode
-from sordino.split.sending import Sender
+from sordino.split.methods.base import Scene
 from sordino.split.side_network import SideNetwork
 
 __all__ = ["FittedCorrector", "fit_corrector"]
@@ -58,46 +56,29 @@ class FittedCorrector:
         return exchange if exchange.server is self.server else exchange.with_server(self.server)
 
 
-def fit_corrector(
-    train: Exchange,
-    *,
-    classes: int,
-    layers: tuple[int, ...],
-    reduction: int,
-    mode: TrainingMode,
-    sender: Sender,
-    seeds: Seeds,
-    residual: bool = True,
-    full_width: bool = False,
-) -> FittedCorrector:
-    """Trains a side network and its head.
+def fit_corrector(scene: Scene, *, residual: bool = True, full_width: bool = False) -> FittedCorrector:
+    """Trains a side network and its head on the training sequences of a scene; an ablation changes the scene before.
 
     Args:
-        train: the training sequences.
-        classes: number of labels.
-        layers: the server's blocks that the network sees.
-        reduction: r; the network is d/r wide.
-        mode: how it is trained.
-        sender: for modes that send more than the one draw.
-        seeds: of initial weights, dropout and order.
+        scene: what may be used; the network is d/r wide.
         residual: see `SideNetwork`.
         full_width: take states of width d, and reduce them by maps of the client's own.
     """
-    width = train.clean.shape[2]
-    asked = None if full_width else reduction
-    channel = mode.open(train, layers=layers, reduction=asked, sender=sender, seeds=seeds)
+    train, seeds, width = scene.train, scene.seeds, scene.train.clean.shape[2]
+    asked = None if full_width else scene.reduction
+    channel = scene.mode.open(train, layers=scene.layers, reduction=asked, sender=scene.sender, seeds=seeds)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seeds.at("weights").integer())
-        inner = width // reduction
+        inner = width // scene.reduction
         network = SideNetwork(
             width=width,
             inner=inner,
             given=width if full_width else inner,
-            num_layers=len(layers),
+            num_layers=len(scene.layers),
             residual=residual,
-            dropout=mode.dropout,
+            dropout=scene.mode.dropout,
         )
-        corrector = Corrector(network, Classifier(width=width, classes=classes))
-        network.calibrate(train.clean, train.states(layers, reduction=asked), train.mask)
-        mode.train(corrector, train, channel=channel, seeds=seeds)
-    return FittedCorrector(corrector, layers, asked, channel.server, channel.sent)
+        corrector = Corrector(network, Classifier(width=width, classes=scene.classes))
+        network.calibrate(train.clean, train.states(scene.layers, reduction=asked), train.mask)
+        scene.mode.train(corrector, train, channel=channel, seeds=seeds)
+    return FittedCorrector(corrector, scene.layers, asked, channel.server, channel.sent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from sordino._registry import Registry
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.exchange import Exchange, Sent
+    from sordino.split.hidden_states import StateServer
     from sordino.split.sending import Sender
 
 __all__ = ["METHODS", "Fitted", "Scene", "SplitMethod"]
@@ -46,6 +47,10 @@ class Scene:
     mode: TrainingMode
     sender: Sender
     seeds: Seeds
+
+    def alone(self, server: StateServer) -> Scene:
+        """The same without the owner of the large model: ``server`` stands in for it, and only the client learns."""
+        return replace(self, train=self.train.with_server(server), mode=self.mode.client_only())
 
 
 class Fitted(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sordino.split.methods.base import METHODS, Scene, SplitMethod
@@ -24,13 +24,4 @@ class FixedLayers(SplitMethod):
 
         num_blocks, keep = scene.train.server.describe().num_blocks, len(scene.layers)
         layers = tuple(round(number * num_blocks / keep) for number in range(1, keep + 1))
-
-        return fit_corrector(
-            scene.train,
-            classes=scene.classes,
-            layers=layers,
-            reduction=scene.reduction,
-            mode=scene.mode,
-            sender=scene.sender,
-            seeds=scene.seeds,
-        )
+        return fit_corrector(replace(scene, layers=layers))

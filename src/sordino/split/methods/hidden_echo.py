@@ -25,12 +25,4 @@ class HiddenEcho(SplitMethod):
         """See `SplitMethod.fit`."""
         from sordino.split.fitting import fit_corrector
 
-        return fit_corrector(
-            scene.train,
-            classes=scene.classes,
-            layers=scene.layers,
-            reduction=scene.reduction,
-            mode=scene.mode,
-            sender=scene.sender,
-            seeds=scene.seeds,
-        )
+        return fit_corrector(scene)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sordino.split.methods.base import METHODS, Scene, SplitMethod
@@ -25,13 +25,4 @@ class NoReducer(SplitMethod):
         """See `SplitMethod.fit`."""
         from sordino.split.fitting import fit_corrector
 
-        return fit_corrector(
-            scene.train,
-            classes=scene.classes,
-            layers=scene.layers,
-            reduction=scene.reduction,
-            mode=scene.mode.client_only(),
-            sender=scene.sender,
-            seeds=scene.seeds,
-            full_width=True,
-        )
+        return fit_corrector(replace(scene, mode=scene.mode.client_only()), full_width=True)

@@ -22,13 +22,4 @@ class NoResidual(SplitMethod):
         """See `SplitMethod.fit`."""
         from sordino.split.fitting import fit_corrector
 
-        return fit_corrector(
-            scene.train,
-            classes=scene.classes,
-            layers=scene.layers,
-            reduction=scene.reduction,
-            mode=scene.mode,
-            sender=scene.sender,
-            seeds=scene.seeds,
-            residual=False,
-        )
+        return fit_corrector(scene, residual=False)

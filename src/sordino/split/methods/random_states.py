@@ -35,12 +35,4 @@ class RandomStates(SplitMethod):
             return torch.from_numpy(generator.standard_normal(shape, dtype="float32"))
 
         server = StandIn(scene.train.server.describe(), drawn)
-        return fit_corrector(
-            scene.train.with_server(server),
-            classes=scene.classes,
-            layers=scene.layers,
-            reduction=scene.reduction,
-            mode=scene.mode.client_only(),
-            sender=scene.sender,
-            seeds=scene.seeds,
-        )
+        return fit_corrector(scene.alone(server))

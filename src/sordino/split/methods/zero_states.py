@@ -31,12 +31,4 @@ class ZeroStates(SplitMethod):
         from sordino.split.stand_in import StandIn
 
         server = StandIn(scene.train.server.describe(), lambda shape, _: torch.zeros(shape))
-        return fit_corrector(
-            scene.train.with_server(server),
-            classes=scene.classes,
-            layers=scene.layers,
-            reduction=scene.reduction,
-            mode=scene.mode.client_only(),
-            sender=scene.sender,
-            seeds=scene.seeds,
-        )
+        return fit_corrector(scene.alone(server))
