@@ -6,7 +6,8 @@ component instead of hundreds of small matrices.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Self
 
 import torch
 from torch import nn
@@ -15,7 +16,7 @@ from sordino._check import one_of
 from sordino.errors import ConfigError
 from sordino.layout import ParameterLayout
 
-__all__ = ["FlatParameters", "trainable"]
+__all__ = ["FlatModule", "FlatParameters", "trainable"]
 
 
 def trainable(model: nn.Module) -> list[tuple[str, str, nn.Parameter]]:
@@ -117,6 +118,33 @@ class FlatParameters:
             else:
                 view.copy_(tensor.grad)
             tensor.grad = view
+
+
+class FlatModule(nn.Module):
+    """A module whose trainable tensors are one flat vector, wherever it is moved and however its gradients are cleared.
+
+    A subclass makes ``self.flat`` when its tensors are there.
+
+    Attributes:
+        flat: what requires a gradient, as one vector.
+    """
+
+    flat: FlatParameters
+
+    @property
+    def layout(self) -> ParameterLayout:
+        """Where each trainable tensor lies in ``flat.values``."""
+        return self.flat.layout
+
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        self.flat = FlatParameters(trainable(self))
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Sets all gradients to zero; they stay views of ``flat.gradient`` whatever ``set_to_none`` says."""
+        super().zero_grad(set_to_none)
+        self.flat.attach()
 
 
 def _stretches(layout: ParameterLayout) -> list[tuple[str, tuple[int, int]]]:

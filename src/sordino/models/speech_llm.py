@@ -6,21 +6,19 @@ Source: component-aware differential privacy for federated speech-LLMs (arXiv 26
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from sordino.errors import DataError
-from sordino.layout import ParameterLayout
 from sordino.models.adapters import save_adapter
 from sordino.models.decoders import IGNORED, Tokens
 from sordino.models.encoders import POSITIONS_PER_S
-from sordino.models.flat import FlatParameters, trainable
+from sordino.models.flat import FlatModule, FlatParameters, trainable
 from sordino.models.frame_stack import FrameStack
 from sordino.models.frozen_encoder import Encoded, FrozenEncoder
 from sordino.models.generation import MAX_TOKENS_PER_S, Transcription, greedy, repetitions
@@ -29,7 +27,7 @@ from sordino.models.prompts import Prompt
 __all__ = ["SpeechLLM"]
 
 
-class SpeechLLM(nn.Module):
+class SpeechLLM(FlatModule):
     """Encoder, connector and decoder as one model that is trained on transcripts and writes them.
 
     What is trained is what requires a gradient when the model is made. Every clip fills the same window, so audio and
@@ -70,21 +68,6 @@ class SpeechLLM(nn.Module):
         learns = any(tensor.requires_grad for tensor in encoder.parameters())
         self.frozen_encoder = None if learns else FrozenEncoder(encoder.eval())
         self.flat = FlatParameters(trainable(self))
-
-    @property
-    def layout(self) -> ParameterLayout:
-        """Where each trainable tensor lies in ``flat.values``."""
-        return self.flat.layout
-
-    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.flat = FlatParameters(trainable(self))
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Sets all gradients to zero; they stay views of ``flat.gradient`` whatever ``set_to_none`` says."""
-        super().zero_grad(set_to_none)
-        self.flat.attach()
 
     def train(self, mode: bool = True) -> Self:
         """As in every module, but a frozen encoder stays in evaluation mode: dropout in it would train nothing."""

@@ -6,7 +6,7 @@ personalised federated learning for dysarthric speech (arXiv 2606.13253).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,9 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sordino._check import at_most
 from sordino.errors import DataError
-from sordino.layout import ParameterLayout
 from sordino.models.ctc.parts import Front, Parts
 from sordino.models.ctc.units import Units
-from sordino.models.flat import FlatParameters, trainable
+from sordino.models.flat import FlatModule, FlatParameters, trainable
 
 __all__ = ["SD", "SI", "Frames", "Outputs", "Recogniser"]
 
@@ -102,7 +101,7 @@ class _SpeakerDependent(_Layers):
         return scores
 
 
-class Recogniser(nn.Module):
+class Recogniser(FlatModule):
     """A frozen front, and layers that are all trained: the components `SI` and `SD` of one flat vector.
 
     A clip's frames see each other and never the padding behind them, so a clip's result does not depend on its batch
@@ -139,24 +138,9 @@ class Recogniser(nn.Module):
         self.flat = FlatParameters(trainable(self))
 
     @property
-    def layout(self) -> ParameterLayout:
-        """Where each trainable tensor lies in ``flat.values``."""
-        return self.flat.layout
-
-    @property
     def num_layers(self) -> int:
         """Transformer layers of both parts."""
         return len(self.si.layers) + len(self.sd.layers)
-
-    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> Self:
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        self.flat = FlatParameters(trainable(self))
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Sets all gradients to zero; they stay views of ``flat.gradient`` whatever ``set_to_none`` says."""
-        super().zero_grad(set_to_none)
-        self.flat.attach()
 
     def train(self, mode: bool = True) -> Self:
         """As in every module, but the front stays in evaluation mode: its output is computed once for each clip."""

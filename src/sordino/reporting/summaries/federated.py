@@ -40,4 +40,4 @@ def _sentences(result: dict[str, Any]) -> Iterator[str]:
         yield f"For a {unit} as the unit, epsilon is {min(known):.4g}." if known else f"For a {unit} there is none."
     if result["stopped"]:
         yield result["stopped"]
-    yield f"{result['rounds']} rounds were done."
+    yield f"{result['rounds']} {'round was' if result['rounds'] == 1 else 'rounds were'} done."
