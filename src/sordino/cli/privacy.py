@@ -30,7 +30,8 @@ def privacy(
         print_json(statement.to_json())
         return
     console = stdout()
-    table = Table(title=f"epsilon at delta {statement.terms.delta:g} after {statement.rounds} rounds")
+    charges = "charge" if statement.rounds == 1 else "charges"
+    table = Table(title=f"epsilon at delta {statement.terms.delta:g} after {statement.rounds} {charges}")
     for column in ("protected unit", "PLD", "RDP"):
         table.add_column(column, justify="left" if column == "protected unit" else "right")
     for unit, figures in statement.by_unit.items():

@@ -120,9 +120,10 @@ def test_noise_at_the_clients_is_charged_by_method_and_together(small: Small, tm
 
 def test_noise_of_the_server_is_refused_where_single_updates_are_read(small: Small, tmp_path: Path) -> None:
     options = small("privacy.mechanism=gaussian", "privacy.noise_multiplier=1", 'evaluation.references=["start"]')
-    options = replace(options, methods={"similarity": ParameterSimilarity()})
+    options = replace(options, methods={"fedavg": FedAvg(), "similarity": ParameterSimilarity()})
     with pytest.raises(ConfigError, match=r'privacy.noised_by = "clients"'):
         run_personalised(options, tmp_path / "run")
+    assert not (tmp_path / "run").exists()  # no method has trained before another is found not to fit
     result = run_personalised(replace(options, methods={"fedper": FedPer()}), tmp_path / "other")
     assert result["methods"]["fedper"]["epsilon"] > 0
 

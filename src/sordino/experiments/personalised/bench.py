@@ -12,6 +12,7 @@ from sordino.data.clips import ClipStore
 from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
 from sordino.experiments.observer import Observer
+from sordino.experiments.personalised.entry import enter, terms_of
 from sordino.experiments.personalised.speakers import Speakers, speakers_of
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.ctc_training import CtcLearner
@@ -108,11 +109,20 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     speakers = speakers_of(splits, options.data, seeds)
     for note in (*speakers.notes, *_not_taught(speakers, model)):
         observer.note(note)
+    _admit_all(options, CtcLearner(model, clips, {}, options.federated.local), population=len(speakers.known))
     if start is None:
         start = _trained(model, clips, options, seeds.at("start"), observer)
     copies = (load_recogniser(options.model, seed=_head(seeds)) for _ in range(options.simulation.workers - 1))
     decoder = Decoder(model.units, options.evaluation.decoding, vocabulary)
     return Bench(options, speakers, (model, *copies), clips, decoder, start, seeds)
+
+
+def _admit_all(options: PersonalisedExperiment, learner: CtcLearner, *, population: int) -> None:
+    """Raises ConfigError if one of the methods cannot be run as asked, before any of them has trained for hours."""
+    terms, size = terms_of(options, population=population), learner.embedding_size
+    for name, method in options.methods.items():
+        entry = enter(options, name, method, layout=learner.layout, embedding_size=size, terms=terms)
+        method.require_hooks(step.phase for step in entry.plan.steps)
 
 
 def _not_taught(speakers: Speakers, model: Recogniser) -> tuple[str, ...]:

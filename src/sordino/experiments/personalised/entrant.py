@@ -10,7 +10,7 @@ import torch
 
 from sordino.evaluation import Sample
 from sordino.experiments.personalised.bench import Bench
-from sordino.experiments.personalised.rehearsal import price_of
+from sordino.experiments.personalised.entry import enter
 from sordino.federated import FederatedMethod, InProcess, RoundResult, ServerState, run_rounds
 from sordino.federated.ctc_training import CtcLearner
 from sordino.privacy import (
@@ -19,7 +19,6 @@ from sordino.privacy import (
     PhasedPlan,
     PlainRelease,
     Reads,
-    make_round_plan,
 )
 
 __all__ = ["Cost", "Outcome", "compete", "train_together", "untouched"]
@@ -88,17 +87,15 @@ def compete(
         ConfigError: the passes do not pay for one round, or the privacy asked for does not fit the method.
     """
     first, started, learners = len(ledger.charges), time.process_time(), bench.learners()
-    layout, size = learners[0].layout, learners[0].embedding_size
-    price = price_of(method, layout=layout, embedding_size=size, epochs=bench.options.federated.local.epochs)
-    rounds = price.rounds(bench.options.federated.passes, name=name)
-    plan = make_round_plan(
-        bench.options.privacy,
-        phases=method.phases(layout, embedding_size=size),
-        layout=layout,
-        cohort=bench.options.federated.cohort,
-        rounds=rounds,
+    entry = enter(
+        bench.options,
+        name,
+        method,
+        layout=learners[0].layout,
+        embedding_size=learners[0].embedding_size,
         terms=ledger.terms,
     )
+    rounds, plan = entry.rounds, entry.plan
     backend, cost = InProcess(learners, tuple(bench.speakers.known)), Cost()
     state = ServerState(0, bench.start.clone())
     noise = NoiseSource(bench.seeds.at("privacy") if ledger.terms.seeded else None)

@@ -17,17 +17,17 @@ from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.personalised.bench import Bench, make_bench
 from sordino.experiments.personalised.entrant import Outcome, compete, train_together, untouched
+from sordino.experiments.personalised.entry import terms_of
 from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
-from sordino.privacy import Ledger, Terms, guaranteed, make_statement, make_terms
+from sordino.privacy import Ledger, guaranteed, make_statement
 from sordino.records import RunFolder, replace_file
 
 __all__ = ["run_personalised"]
 
 TEST_IS: Final = "held-out utterances of the speakers who train, each heard by the speaker's own model"
 
-_CAVEAT: Final = "debug telemetry wrote every speaker's errors under every method, and the work that each method took"
 _REFERENCES: Final = {"start": untouched, "central": train_together}
 
 
@@ -59,7 +59,7 @@ def run_personalised(
     if not resume:
         folder = RunFolder.create(path, config=to_toml(options))
     outcomes: dict[str, list[Outcome]] = {}
-    with Ledger(folder.ledger, terms=_terms(first)) as ledger:
+    with Ledger(folder.ledger, terms=terms_of(first.options, population=len(first.speakers.known))) as ledger:
         for place, seed in enumerate(options.repetitions):
             bench = first if place == 0 else _bench(options, folder, seed, observer)
             replace_file(_start_file(folder, seed), save({"values": bench.start}))
@@ -79,20 +79,6 @@ def _bench(options: PersonalisedExperiment, folder: RunFolder, seed: int, observ
     kept = _start_file(folder, seed)
     start = load_file(kept)["values"] if kept.is_file() else None
     return make_bench(replace(options, seed=seed), observer, start=start)
-
-
-def _terms(bench: Bench) -> Terms:
-    """What the ledger's guarantee is about. It holds what all methods released; a budget is of each by itself."""
-    privacy = bench.options.privacy
-    terms = make_terms(
-        privacy,
-        population=len(bench.speakers.known),
-        clients_per_speaker=1,
-        seeded=bench.options.simulation.seeded,
-        caveats=() if privacy.mechanism == "none" else (_CAVEAT,),
-    )
-    once = len(bench.options.methods) * len(bench.options.repetitions) == 1
-    return terms if once else replace(terms, budget=None)
 
 
 @dataclass(frozen=True, slots=True)
