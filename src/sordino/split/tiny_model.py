@@ -5,6 +5,8 @@ Its states say little about language, so it shows how everything works together 
 
 from __future__ import annotations
 
+import errno
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,14 +20,18 @@ _END: Final = "</s>"
 
 
 def save_tiny_model(folder: Path, *, texts: Sequence[str], seed: int) -> None:
-    """Writes a Llama and its tokenizer as a folder that transformers loads.
+    """Writes a Llama and its tokenizer as a folder that transformers loads, as a whole or not at all.
 
     Args:
-        folder: made if absent.
+        folder: made.
         texts: public ones, from which the tokenizer learns its pieces; any other text is spelt in bytes where need be.
         seed: of the weights.
+
+    Raises:
+        OSError: it cannot be written; nothing of it is left then.
     """
     import torch
+    from safetensors import SafetensorError
     from transformers import LlamaConfig, LlamaForCausalLM
 
     from sordino.models.checkpoints import without_progress_bars
@@ -45,10 +51,18 @@ def save_tiny_model(folder: Path, *, texts: Sequence[str], seed: int) -> None:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=None,  # or the end token's embedding would be zero, and nothing could be told to end
     )
-    with torch.random.fork_rng(devices=[]), without_progress_bars():
-        torch.manual_seed(seed)
-        LlamaForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(str(folder))
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        with torch.random.fork_rng(devices=[]), without_progress_bars():
+            torch.manual_seed(seed)
+            LlamaForCausalLM(config).save_pretrained(draft)
+        tokenizer.save_pretrained(str(draft))
+        draft.rename(folder)
+    except SafetensorError as error:  # what safetensors makes of a full disk
+        raise OSError(errno.EIO, str(error), str(folder)) from None
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def _tokenizer(texts: Sequence[str]) -> Any:
