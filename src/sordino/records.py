@@ -63,16 +63,27 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def create(cls, path: Path, *, config: str) -> RunFolder:
-        """A new folder with its config.
+    def claim(cls, path: Path, *, resume: bool) -> RunFolder:
+        """The folder of a run that goes on, or the place of a new one; nothing is written before `begin`.
 
         Raises:
-            ConfigError: there is something at ``path`` already.
+            ConfigError: no run there to go on with, or something else in the new one's place.
         """
+        if resume:
+            return cls.open(path)
         folder = cls(path)
         folder.require_free()
-        replace_file(folder.config, config.encode())
         return folder
+
+    def begin(self, *, config: str) -> None:
+        """Makes a new run's folder with its config; a run that goes on has them.
+
+        Raises:
+            ConfigError: something has come in the new one's place meanwhile.
+        """
+        if not self.config.is_file():
+            self.require_free()
+            replace_file(self.config, config.encode())
 
     def require_free(self) -> None:
         """Raises ConfigError unless ``path`` is absent or an empty folder; makes nothing."""

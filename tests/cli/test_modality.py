@@ -21,7 +21,8 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "emotion.toml"
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
     """What a run leaves that certificates are made from: one part was released, with z = 2."""
-    folder = RunFolder.create(tmp_path / "run", config='task = "emotion"\n')
+    folder = RunFolder(tmp_path / "run")
+    folder.begin(config='task = "emotion"\n')
     network = EmotionNetwork(2)
     for seed, name in enumerate(("prosody", "speech")):
         network = network.extended(name, Branch(3, 2, options=BranchOptions(hidden=4), seed=seed))
@@ -73,7 +74,8 @@ def test_a_certificate_that_says_more_than_the_ledger_is_refuted(run: RunFolder)
 
 def test_what_is_no_run_or_no_certificate_is_named(run: RunFolder, tmp_path: Path) -> None:
     assert "is no certificate" in sordino("modality", "verify", run.config, run.path, check=2).stderr
-    other = RunFolder.create(tmp_path / "other", config='task = "federated"\n')
+    other = RunFolder(tmp_path / "other")
+    other.begin(config='task = "federated"\n')
     assert 'expected a finished run with task = "emotion"' in sordino("modality", "certify", other.path, check=2).stderr
     (run.path / "withdrawal.json").write_text("{}", encoding="utf-8")
     assert "is damaged" in sordino("modality", "certify", run.path, check=2).stderr

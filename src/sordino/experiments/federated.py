@@ -52,13 +52,10 @@ def run_federated(
     """
     started = time.monotonic()
     observer = observer or Silent()
-    folder = RunFolder.open(path) if resume else RunFolder(path)
-    if not resume:
-        folder.require_free()
+    folder = RunFolder.claim(path, resume=resume)
     parts = assemble(options, shared=shared, remote=remote)
     _announce(parts, observer)
-    if not resume:
-        folder = RunFolder.create(path, config=to_toml(options))
+    folder.begin(config=to_toml(options))
     with Ledger(folder.ledger, terms=parts.terms) as ledger:
         state, plan = _start(parts, folder)
         stopped, known = None, _newest_wer(folder)

@@ -57,9 +57,7 @@ def run_federated_emotion(
         BudgetExhausted: the budget does not cover the rounds.
     """
     started, observer = time.monotonic(), observer or Silent()
-    folder = RunFolder.open(path) if resume else RunFolder(path)
-    if not resume:
-        folder.require_free()
+    folder = RunFolder.claim(path, resume=resume)
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
     material = gather_material(options.data, options.model, tick=lambda _, __: None)
@@ -68,8 +66,7 @@ def run_federated_emotion(
     seeds = Seeds(options.seed)
     bench = _bench(options, material, seeds)
     terms = _terms(options, len(bench.own))
-    if not resume:
-        folder = RunFolder.create(path, config=to_toml(options))
+    folder.begin(config=to_toml(options))
     before = _masks(options, material, bench, seeds)
     with Ledger(folder.ledger, terms=terms) as ledger:
         personal = _rounds(options, bench, ledger, seeds, observer)

@@ -51,19 +51,16 @@ def run_emotion(
         BudgetExhausted: what an interrupted run had charged leaves too little of the budget.
     """
     started, observer = time.monotonic(), observer or Silent()
-    folder = RunFolder.open(path) if resume else RunFolder(path)
+    folder = RunFolder.claim(path, resume=resume)
     if resume and folder.result.exists():
         finished: dict[str, Any] = json.loads(folder.result.read_text(encoding="utf-8"))
         return finished
-    if not resume:
-        folder.require_free()
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
     material = gather_material(options.data, options.model, tick=lambda done, of: _tick(observer, done, of))
     for note in material.notes:
         observer.note(note)
-    if not resume:
-        folder = RunFolder.create(path, config=to_toml(options))
+    folder.begin(config=to_toml(options))
     seeds = Seeds(options.seed)
     noise = NoiseSource(seeds.at("noise") if options.simulation.seeded else None)
     tested: list[Tested] = []

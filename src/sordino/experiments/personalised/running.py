@@ -52,12 +52,9 @@ def run_personalised(
         ConfigError: ``path`` is taken, or holds no run to resume; options that do not fit each other.
     """
     started, observer = time.monotonic(), observer or Silent()
-    folder = RunFolder.open(path) if resume else RunFolder(path)
-    if not resume:
-        folder.require_free()
+    folder = RunFolder.claim(path, resume=resume)
     first = _bench(options, folder, options.repetitions[0], observer)
-    if not resume:
-        folder = RunFolder.create(path, config=to_toml(options))
+    folder.begin(config=to_toml(options))
     outcomes: dict[str, list[Outcome]] = {}
     with Ledger(folder.ledger, terms=terms_of(first.options, population=len(first.speakers.known))) as ledger:
         for place, seed in enumerate(options.repetitions):

@@ -57,14 +57,11 @@ def run_split(
     observer = observer or Silent()
     if options.simulation.threads:
         torch.set_num_threads(options.simulation.threads)
-    folder = RunFolder.open(path) if resume else RunFolder(path)
-    if not resume:
-        folder.require_free()
+    folder = RunFolder.claim(path, resume=resume)
     texts = divided(options)
     if options.model.source != "tiny":
         read_config("model.source", options.model.source)  # before a folder is made for a model that is not there
-    if not resume:
-        folder = RunFolder.create(path, config=to_toml(options))
+    folder.begin(config=to_toml(options))
     with (
         serving(options, path, public=texts.sets["public"]) as served,
         Ledger(folder.ledger, terms=_terms(options, texts)) as ledger,
