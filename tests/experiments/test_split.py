@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from sordino.experiments.observer import Silent
 from sordino.experiments.tasks.split import SplitExperiment
 from sordino.privacy.ledger import read_ledger
 from sordino.records import RunFolder
+from sordino.reporting import write_report
 from sordino.reporting.summaries import summarise
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "split-text.toml"
@@ -52,6 +56,19 @@ def test_the_example_says_what_a_method_gives_and_shows(example: tuple[dict[str,
         assert row["empirical_privacy"] == {"nothing": 1.0, "clean": 0.0}.get(row["sees"], row["empirical_privacy"])
     assert result["methods"]["zero-states"]["bytes"] == {"up": 0, "down": 0}
     assert json.loads((path / "result.json").read_text(encoding="utf-8"))["methods"] == result["methods"]
+
+
+def test_the_page_promises_for_a_token_and_says_what_is_not_covered(example: tuple[dict[str, Any], Path]) -> None:
+    result, path = example
+    page = path / "page.html"
+    write_report([path], page)
+    text = " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8"))).split())
+    assert f"Epsilon for each token {math.ceil(100 * result['epsilon']['pld']) / 100:.2f}" in text
+    assert "But not everything that was released is covered." in text
+    assert "except one thing: which of two it was (one token replaced by another)" in text
+    assert "One token of a text is hidden, whatever the others are." in text
+    assert result["statement"] in text
+    assert "recordings" not in text[: text.index("How this was made")]
 
 
 def test_bytes_of_the_example_are_those_that_the_wire_counted(example: tuple[dict[str, Any], Path]) -> None:
