@@ -109,8 +109,8 @@ def open_channel(
     """
     if not isinstance(exchange.server, LocalStates) or reduction is None:
         raise ConfigError(
-            "this mode trains reducers at the server: expected the model in this process and a reduction; set server.method "
-            '= "in-process" and split.reduction, or choose training = "client-only".'
+            "this mode trains reducers at the server: expected the model in this process and a reduction; set server.place "
+            '= "in-process" and model.reduction, or choose training = "client-only".'
         )
     card = exchange.server.describe()
     server = TrainedServer(exchange.server, layers=layers, reduction=reduction, lr=options.server_lr, lora=options.lora)
