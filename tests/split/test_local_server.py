@@ -83,6 +83,29 @@ def test_several_threads_do_not_mix_their_states(local: LocalStates) -> None:
         torch.testing.assert_close(first, second)
 
 
+def test_whoever_asks_meanwhile_gets_what_it_gets_alone(
+    local: LocalStates, batch: tuple[torch.Tensor, torch.Tensor]
+) -> None:
+    """One client's pass, with the output of a block replaced, is held in the middle until another's is through."""
+    noised, mask = batch
+    alone = local.states(noised, mask, layers=[2, 6]), local.last_state_after(2, noised, noised, mask)
+    met: list[torch.Tensor] = []
+    with ThreadPoolExecutor(1) as pool:
+
+        def hold(*_: object) -> None:
+            if not met:
+                met.append(torch.empty(0))  # the other pass comes through here, too
+                met[0] = pool.submit(local.states, noised, mask, layers=[2, 6]).result()
+
+        handle = local.stack.layers[1].register_forward_pre_hook(hold)  # type: ignore[union-attr, index]
+        try:
+            replaced = local.last_state_after(2, noised, noised, mask)
+        finally:
+            handle.remove()
+    torch.testing.assert_close(met[0], alone[0], atol=0, rtol=0)
+    torch.testing.assert_close(replaced, alone[1], atol=0, rtol=0)
+
+
 def test_a_copy_has_weights_of_its_own(local: LocalStates, batch: tuple[torch.Tensor, torch.Tensor]) -> None:
     before, twin = local.states(*batch, layers=[6]), local.copy()
     torch.testing.assert_close(twin.states(*batch, layers=[6]), before)

@@ -8,8 +8,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import torch
@@ -49,10 +51,10 @@ class LocalStates:
 
     def __init__(self, stack: nn.Module, blocks: Sequence[nn.Module], *, card: ModelCard) -> None:
         self.stack, self._blocks, self._card = stack, list(blocks), card
-        # One dictionary a call: hooks are shared by all threads that ask at the same time.
-        self._kept: ContextVar[dict[int, torch.Tensor] | None] = ContextVar("kept", default=None)
+        # One a call: hooks are shared by all threads that ask at the same time.
+        self._pass: ContextVar[_Pass | None] = ContextVar("pass", default=None)
         for layer, block in enumerate(blocks, start=1):
-            block.register_forward_hook(self._keep(layer))
+            block.register_forward_hook(self._hook(layer))
         self._projection = lru_cache(maxsize=None)(
             lambda layer, reduction: public_projection(card, layer, reduction=reduction).to(self.device)
         )
@@ -121,10 +123,7 @@ class LocalStates:
         self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
     ) -> torch.Tensor:
         """The same with a graph back to ``noised``, for the layer filter; only the model's owner can do this."""
-        require_batch(self._card, noised, mask)
-        inputs = {"attention_mask": mask.to(self.device).long(), "use_cache": False}
-        states = self._read(noised, layers=layers, reduction=reduction, inputs=inputs)
-        return states.masked_fill(~mask[:, None, :, None], 0.0)
+        return self._whole(noised, mask, layers=layers, reduction=reduction)
 
     @torch.no_grad()
     def next_states(
@@ -138,13 +137,34 @@ class LocalStates:
         """
         return self._read(noised, layers=layers, reduction=reduction, inputs={"cache": cache, "use_cache": True})
 
+    def _whole(
+        self,
+        noised: torch.Tensor,
+        mask: torch.Tensor,
+        *,
+        layers: Sequence[int],
+        reduction: int | None = None,
+        replaced: Mapping[int, torch.Tensor] = MappingProxyType({}),
+    ) -> torch.Tensor:
+        """States of whole sequences, where the outputs of some blocks may be given."""
+        require_batch(self._card, noised, mask)
+        inputs = {"attention_mask": mask.to(self.device).long(), "use_cache": False}
+        states = self._read(noised, layers=layers, reduction=reduction, inputs=inputs, replaced=replaced)
+        return states.masked_fill(~mask[:, None, :, None], 0.0)
+
     def _read(
-        self, noised: torch.Tensor, *, layers: Sequence[int], reduction: int | None, inputs: Mapping[str, Any]
+        self,
+        noised: torch.Tensor,
+        *,
+        layers: Sequence[int],
+        reduction: int | None,
+        inputs: Mapping[str, Any],
+        replaced: Mapping[int, torch.Tensor] = MappingProxyType({}),
     ) -> torch.Tensor:
         self._card.require_layers(layers, reduction=reduction)
-        with self._keeping() as kept:
+        with self._passing(_Pass(replaced)) as through:
             self.stack(inputs_embeds=noised.to(next(self.stack.parameters())), **inputs)
-        chosen = [kept[layer].float() for layer in layers]
+        chosen = [through.kept[layer].float() for layer in layers]
         if reduction is not None:
             chosen = [
                 states @ self._projection(layer, reduction).T for layer, states in zip(layers, chosen, strict=True)
@@ -160,32 +180,42 @@ class LocalStates:
             output, embeddings, result: float32 [batch, tokens, d]
             mask: bool [batch, tokens]
         """
+        last = [self._card.num_blocks]
+        return self._whole(embeddings, mask, layers=last, replaced={layer: output})[:, 0]
 
-        def replace(_: nn.Module, __: Any, given: Any) -> Any:
-            return (output, *given[1:]) if isinstance(given, tuple) else output
-
-        handle = self._blocks[layer - 1].register_forward_hook(replace, prepend=True)  # before the hook that keeps it
-        try:
-            return self.differentiable_states(embeddings, mask, layers=[self._card.num_blocks])[:, 0]
-        finally:
-            handle.remove()
-
-    def _keep(self, layer: int) -> Callable[[nn.Module, Any, Any], None]:
-        def hook(_: nn.Module, __: Any, output: Any) -> None:
-            kept = self._kept.get()
-            if kept is not None:
-                kept[layer] = output[0] if isinstance(output, tuple) else output  # a T5 block gives its biases besides
+    def _hook(self, layer: int) -> Callable[[nn.Module, Any, Any], Any]:
+        def hook(_: nn.Module, __: Any, output: Any) -> Any:
+            through = self._pass.get()
+            return output if through is None else through.after(layer, output)
 
         return hook
 
     @contextmanager
-    def _keeping(self) -> Iterator[dict[int, torch.Tensor]]:
-        kept: dict[int, torch.Tensor] = {}
-        token = self._kept.set(kept)
+    def _passing(self, through: _Pass) -> Iterator[_Pass]:
+        token = self._pass.set(through)
         try:
-            yield kept
+            yield through
         finally:
-            self._kept.reset(token)
+            self._pass.reset(token)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """One pass through the blocks.
+
+    Attributes:
+        replaced: what is taken for the outputs of some blocks.
+        kept: outputs of the blocks that were passed.
+    """
+
+    replaced: Mapping[int, torch.Tensor]
+    kept: dict[int, torch.Tensor] = field(default_factory=dict)
+
+    def after(self, layer: int, output: Any) -> Any:
+        """What the next block gets."""
+        first, *rest = output if isinstance(output, tuple) else (output,)  # a T5 block gives its biases besides
+        self.kept[layer] = self.replaced.get(layer, first)
+        return (self.kept[layer], *rest) if isinstance(output, tuple) else self.kept[layer]
 
 
 def _is_t5(config: Any) -> bool:
