@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 from sordino.errors import ConfigError
 
-__all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "one_of", "positive"]
+__all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "one_of", "positive", "told_as"]
 
 
 def finite(name: str, value: float) -> float:
@@ -62,3 +64,13 @@ def did_you_mean(value: object, known: Iterable[str]) -> str:
     """The clause " (did you mean ...?)", or nothing when no choice is near."""
     near = get_close_matches(str(value), list(known), n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else ""
+
+
+@contextmanager
+def told_as(key: str, *, of: str) -> Iterator[None]:
+    """Lets a ConfigError about the key ``of``, or a key in it, name ``key``: what stands there in the user's file."""
+    try:
+        yield
+    except ConfigError as error:
+        said = re.sub(rf"(?<![\w.-]){re.escape(of)}(?![\w-])", lambda _: key, str(error))
+        raise type(error)(said) from None

@@ -21,11 +21,11 @@ from typing import Any, Self, TypeVar, Union, get_args, get_origin
 
 import tomli_w
 
-from sordino._check import did_you_mean
+from sordino._check import did_you_mean, told_as
 from sordino._registry import Registry
 from sordino.errors import ConfigError
 
-__all__ = ["Choice", "FolderOrName", "build", "dump", "load", "option", "parse_overrides", "to_toml"]
+__all__ = ["Choice", "FolderOrName", "Home", "build", "dump", "load", "option", "parse_overrides", "to_toml"]
 
 O = TypeVar("O")  # noqa: E741
 
@@ -46,6 +46,17 @@ class FolderOrName:
     """
 
     reserved: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Home:
+    """Marks a field whose value checks itself under another key, so that its messages name this one.
+
+    Attributes:
+        key: where such a value usually stands, e.g. ``federated.method``.
+    """
+
+    key: str
 
 
 class _FileText(str):
@@ -230,6 +241,11 @@ def _convert(hint: Any, value: Any, at: str) -> Any:  # noqa: PLR0911 - one retu
     origin = get_origin(hint)
     if origin is typing.Annotated:
         inner, *marks = get_args(hint)
+        home = next((mark for mark in marks if isinstance(mark, Home)), None)
+        if home is not None:
+            others = [mark for mark in marks if mark is not home]
+            with told_as(at, of=home.key):
+                return _convert(typing.Annotated[(inner, *others)] if others else inner, value, at)
         choice = next((mark for mark in marks if isinstance(mark, Choice)), None)
         place = next((mark for mark in marks if isinstance(mark, FolderOrName)), None)
         if place is not None:

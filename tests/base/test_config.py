@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sordino._check import positive
 from sordino._registry import Registry
-from sordino.config import Choice, FolderOrName, build, dump, load, option, to_toml
+from sordino.config import Choice, FolderOrName, Home, build, dump, load, option, to_toml
 from sordino.errors import ConfigError
 
 
@@ -75,6 +75,12 @@ def refusal(table: Mapping[str, Any]) -> str:
     with pytest.raises(ConfigError) as caught:
         build(Experiment, {"corpus": "fsdd", **table})
     return str(caught.value)
+
+
+@dataclass(frozen=True)
+class Two:
+    strict: Annotated[Privacy, Home("privacy")] = option("One guarantee.", factory=Privacy)
+    others: Mapping[str, Annotated[Privacy, Home("privacy")]] = option("And more.", factory=dict)
 
 
 class TestLoading:
@@ -373,3 +379,11 @@ def test_what_comes_from_a_file_is_plain_text(tmp_path: Path) -> None:
     unit = build(Privacy, load(privacy)).unit
     assert type(unit) is str
     assert copy.deepcopy(unit) == "client"
+
+
+def test_a_message_names_the_key_that_the_file_has() -> None:
+    with pytest.raises(ConfigError, match=r"^strict\.clip_norm = 0\.0: .*; set strict\.clip_norm to one\.$"):
+        build(Two, {"strict": {"clip_norm": 0}})
+    with pytest.raises(ConfigError, match=r"^others\.loose\.clip_norm = -1\.0"):
+        build(Two, {"others": {"loose": {"clip_norm": -1}}})
+    assert build(Two, {"strict": {"clip_norm": 2}}).strict.clip_norm == 2

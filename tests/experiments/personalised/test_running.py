@@ -138,11 +138,25 @@ def test_noise_of_the_server_is_refused_where_single_updates_are_read(small: Sma
         ("data.development=1", "data.development"),
         ("federated.passes=0", "federated.passes"),
         ("methods.fedavg=fedavgg", "did you mean 'fedavg'"),
+        (
+            "methods.similarity.temperature=0",
+            r"^methods.similarity.temperature = 0.0: .*; set methods.similarity.temperature to one",
+        ),
+        ("start.local.lr=-1", "^start.local.lr = -1.0: .*; set start.local.lr to one"),
+        ("start.corpus.speakers=0", "^start.corpus.speakers = 0: .*; raise start.corpus.speakers"),
     ],
 )
 def test_mistakes_are_refused_before_anything_is_made(small: Small, change: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         small(change)
+
+
+def test_what_fits_no_model_is_told_of_the_key_in_the_file(small: Small, tmp_path: Path) -> None:
+    options = small(
+        "methods.mine.method=fedper", "methods.mine.personal_components=['decoder']", "start.corpus.speakers=1"
+    )
+    with pytest.raises(ConfigError, match=r"^methods.mine.personal_components = 'decoder' is not known"):
+        run_personalised(replace(options, methods={"mine": options.methods["mine"]}), tmp_path / "run")
 
 
 def test_passes_that_pay_for_no_round_are_refused(small: Small, tmp_path: Path) -> None:

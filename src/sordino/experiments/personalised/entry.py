@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sordino._check import told_as
 from sordino.experiments.personalised.rehearsal import price_of
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod
+from sordino.federated.methods.base import KEY
 from sordino.layout import ParameterLayout
 from sordino.privacy import PhasedPlan, Terms, make_round_plan, make_terms
 
@@ -51,16 +53,17 @@ def enter(
     Raises:
         ConfigError: the passes do not pay for one round, or the privacy asked for does not fit the method.
     """
-    price = price_of(method, layout=layout, embedding_size=embedding_size, epochs=options.federated.local.epochs)
-    rounds = price.rounds(options.federated.passes, name=name)
-    plan = make_round_plan(
-        options.privacy,
-        phases=method.phases(layout, embedding_size=embedding_size),
-        layout=layout,
-        cohort=options.federated.cohort,
-        rounds=rounds,
-        terms=terms,
-    )
+    with told_as(f"methods.{name}", of=KEY):
+        price = price_of(method, layout=layout, embedding_size=embedding_size, epochs=options.federated.local.epochs)
+        rounds = price.rounds(options.federated.passes, name=name)
+        plan = make_round_plan(
+            options.privacy,
+            phases=method.phases(layout, embedding_size=embedding_size),
+            layout=layout,
+            cohort=options.federated.cohort,
+            rounds=rounds,
+            terms=terms,
+        )
     return Entry(rounds, plan)
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from sordino._check import at_least, fraction, one_of
-from sordino.config import Choice, option
+from sordino.config import Choice, Home, option
 from sordino.data import CORPORA, Corpus
 from sordino.errors import ConfigError
 from sordino.evaluation.ctc import DecodingOptions
 from sordino.experiments.tasks.base import TASKS, Experiment
 from sordino.experiments.tasks.federated import SimulationOptions
-from sordino.federated.methods.base import METHODS, FederatedMethod
+from sordino.federated.methods.base import KEY, METHODS, FederatedMethod
 from sordino.federated.options import LocalOptions
 from sordino.models.ctc import CtcOptions
 from sordino.privacy import COHORTS, CohortSampler, Poisson, PrivacyOptions
@@ -62,10 +62,10 @@ class PersonalisedData:
 class StartOptions:
     """Training on public speech before anybody's own is touched; it costs no privacy."""
 
-    corpus: Annotated[Corpus, Choice(CORPORA)] | None = option(
+    corpus: Annotated[Corpus, Choice(CORPORA), Home("data.corpus")] | None = option(
         "Public speech, of which the training part is used; without it the model starts as it is.", None
     )
-    local: LocalOptions = option("How the start is trained.", factory=LocalOptions)
+    local: Annotated[LocalOptions, Home("federated.local")] = option("How the start is trained.", factory=LocalOptions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +123,7 @@ class PersonalisedExperiment(Experiment):
     model: CtcOptions = option("The recogniser.", factory=CtcOptions)
     start: StartOptions = option("What the recogniser learns before.", factory=StartOptions)
     federated: PersonalisedFederation = option("The federation.", factory=PersonalisedFederation)
-    methods: Mapping[str, Annotated[FederatedMethod, Choice(METHODS)]] = option(
+    methods: Mapping[str, Annotated[FederatedMethod, Choice(METHODS), Home(KEY)]] = option(
         "What is compared: names of your own, each with a federated method and its options."
     )
     privacy: PrivacyOptions = option("The guarantee, of each method by itself.")

@@ -18,10 +18,13 @@ from sordino.layout import ParameterLayout
 from sordino.privacy import Mixing, Phase, Reads, Released
 from sordino.seeds import Seeds
 
-__all__ = ["METHODS", "FederatedMethod", "ServerState", "Stage"]
+__all__ = ["KEY", "METHODS", "FederatedMethod", "ServerState", "Stage"]
+
+KEY: Final = "federated.method"
+"""Where an experiment with one method has it; an experiment with several has each under a key of its own."""
 
 METHODS: Registry[Any] = Registry("federated method", package="sordino.federated.methods")
-"""All federated methods by name, the values of ``federated.method``."""
+"""All federated methods by name, the values of `KEY`."""
 
 _HOOKS: Final[Mapping[Reads, tuple[str, ...]]] = {
     Reads.NOTHING: (),
