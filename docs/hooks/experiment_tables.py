@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from families import as_table, summary
-from fields import default_of, family_of, fields_of, type_of, values_of, without_none
+from fields import bare, default_of, family_of, fields_of, type_of, values_of
 
 _HEAD = ("key", "type", "default", "meaning")
 
@@ -20,7 +20,7 @@ def sections(experiment: Any) -> str:
 def _section(kind: Any, *, at: str) -> Iterator[str]:
     yield f"## {f'`[{at}]`' if at else 'Top level'}\n\n{summary(kind)}\n\n{_table(kind, at)}"
     for field, hint in fields_of(kind):
-        inner, below = without_none(hint), f"{at}.{field.name}".lstrip(".")
+        inner, below = bare(hint), f"{at}.{field.name}".lstrip(".")
         family = family_of(hint) or family_of(values_of(inner))
         if family is not None:
             for name, member in family:
@@ -46,7 +46,7 @@ def _type(hint: Any, at: str, name: str) -> str:
     family, below = family_of(hint), f"{at}.{name}".lstrip(".")
     if family is not None:
         return "a method: " + ", ".join(f"`{known}`" for known in family.names())
-    return f"table `[{below}]`" if dataclasses.is_dataclass(without_none(hint)) else type_of(hint)
+    return f"table `[{below}]`" if dataclasses.is_dataclass(bare(hint)) else type_of(hint)
 
 
 def _default(text: str) -> str:

@@ -69,6 +69,12 @@ def without_none(hint: Any) -> Any:
     return next(member for member in get_args(hint) if member is not type(None))
 
 
+def bare(hint: Any) -> Any:
+    """The type itself, without ``None`` and marks."""
+    inner = without_none(hint)
+    return get_args(inner)[0] if get_origin(inner) is typing.Annotated else inner
+
+
 def values_of(hint: Any) -> Any:
     """What each value of a table with names of the user's own must be; the hint itself if it is no such table."""
     return get_args(hint)[1] if get_origin(hint) is Mapping else hint
