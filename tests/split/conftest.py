@@ -18,6 +18,7 @@ from sordino.split.exchange import Exchange
 from sordino.split.methods import Scene
 from sordino.split.modes import ClientOnly
 from sordino.split.noise import DChi
+from sordino.split.readout import Labels
 from sordino.split.sending import Sender
 from sordino.split.tiny_model import save_tiny_model
 
@@ -75,7 +76,7 @@ def scene(notes: dict[str, list[Example]], local: LocalStates, embedding: Client
         public=exchange("public", clean=True),
         public_noised=exchange("public", clean=False),
         clean=exchange("train", clean=True),
-        classes=2,
+        readout=Labels(2),
         layers=(2, 5),
         reduction=4,
         mode=ClientOnly(epochs=2, batch_size=8),

@@ -12,7 +12,7 @@ from sordino.split.exchange import Exchange
 from sordino.split.heads import Classifier
 from sordino.split.side_network import SideNetwork
 
-__all__ = ["Corrector", "Learner"]
+__all__ = ["Corrector", "Learner", "Scorer"]
 
 
 class Learner(nn.Module, ABC):
@@ -35,7 +35,15 @@ class Learner(nn.Module, ABC):
         """
 
 
-class Corrector(Learner):
+class Scorer(Learner):
+    """A learner whose answer about a sequence is numbers that come at once, unlike a text that is written."""
+
+    @abstractmethod
+    def scores(self, clean: torch.Tensor, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """What `sordino.split.methods.Fitted.scores` gives of a batch; arguments as `SideNetwork.forward`."""
+
+
+class Corrector(Scorer):
     """A side network with a classifier on what it corrects."""
 
     def __init__(self, network: SideNetwork, head: Classifier) -> None:
@@ -50,3 +58,8 @@ class Corrector(Learner):
     def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         """Cross-entropy of the labels."""
         return functional.cross_entropy(self(exchange.clean[rows], states, exchange.mask[rows]), exchange.labels[rows])
+
+    def scores(self, clean: torch.Tensor, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """Probability of each class: float32 [batch, classes]."""
+        probabilities: torch.Tensor = self(clean, states, mask).softmax(dim=1)
+        return probabilities

@@ -7,9 +7,8 @@ from typing import Final
 
 import torch
 
-from sordino.split.corrector import Corrector
+from sordino.split.corrector import Scorer
 from sordino.split.exchange import Exchange, Sent
-from sordino.split.heads import Classifier
 from sordino.split.hidden_states import StateServer
 from sordino.split.methods.base import Scene
 from sordino.split.side_network import SideNetwork
@@ -24,14 +23,14 @@ class FittedCorrector:
     """A trained corrector, and where its states come from.
 
     Attributes:
-        corrector: in evaluation mode.
+        learner: in evaluation mode.
         layers: the blocks.
         reduction: r, or None for full width.
         server: what answers for sequences that it was not trained on.
         sent: bytes that training took.
     """
 
-    corrector: Corrector
+    learner: Scorer
     layers: tuple[int, ...]
     reduction: int | None
     server: StateServer
@@ -42,11 +41,11 @@ class FittedCorrector:
         """See `Fitted.scores`."""
         exchange = self._served(exchange)
         states = exchange.states(self.layers, reduction=self.reduction)
-        logits = [
-            self.corrector(exchange.clean[rows], states[rows], exchange.mask[rows])
+        scores = [
+            self.learner.scores(exchange.clean[rows], states[rows], exchange.mask[rows])
             for rows in torch.arange(len(exchange)).split(_BATCH)
         ]
-        return torch.cat(logits).softmax(dim=1)
+        return torch.cat(scores)
 
     def sent_for(self, exchange: Exchange) -> Sent:
         """See `Fitted.sent_for`."""
@@ -78,7 +77,7 @@ def fit_corrector(scene: Scene, *, residual: bool = True, full_width: bool = Fal
             residual=residual,
             dropout=scene.mode.dropout,
         )
-        corrector = Corrector(network, Classifier(width=width, classes=scene.classes))
+        learner = scene.readout.learner(network, width=width)
         network.calibrate(train.clean, train.states(scene.layers, reduction=asked), train.mask)
-        scene.mode.train(corrector, train, channel=channel, seeds=seeds)
-    return FittedCorrector(corrector, scene.layers, asked, channel.server, channel.sent)
+        scene.mode.train(learner, train, channel=channel, seeds=seeds)
+    return FittedCorrector(learner, scene.layers, asked, channel.server, channel.sent)

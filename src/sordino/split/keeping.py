@@ -40,7 +40,7 @@ def save_corrector(folder: Path, fitted: FittedCorrector, *, labels: Sequence[st
     """Writes a corrector; the file holds what was learned of clean texts, and belongs to the client."""
     from safetensors.torch import save
 
-    network = fitted.corrector.network
+    network = fitted.learner.network
     settings = {
         "labels": list(labels),
         "max_tokens": max_tokens,
@@ -50,7 +50,7 @@ def save_corrector(folder: Path, fitted: FittedCorrector, *, labels: Sequence[st
         "residual": network.residual,
         "card": fitted.server.describe().to_json(),
     }
-    weights = {name: tensor.contiguous() for name, tensor in fitted.corrector.state_dict().items()}
+    weights = {name: tensor.contiguous() for name, tensor in fitted.learner.state_dict().items()}
     replace_file(folder / _WEIGHTS, save(weights))
     replace_file(folder / _SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
 

@@ -24,6 +24,7 @@ from sordino.split.embedding import ClientEmbedding
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import save_corrector
 from sordino.split.methods import Fitted, Scene, SplitMethod
+from sordino.split.readout import Labels
 from sordino.split.sending import Sender
 
 __all__ = ["run_split"]
@@ -105,7 +106,7 @@ def _run(
         public=material.clean["public"],
         public_noised=material.noised["public"],
         clean=material.clean["train"],
-        classes=len(texts.labels),
+        readout=Labels(len(texts.labels)),
         layers=layers,
         reduction=options.model.reduction,
         mode=options.training,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 from sordino._registry import Registry
 from sordino.seeds import Seeds
 from sordino.split.modes.base import TrainingMode
+from sordino.split.readout import Readout
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,7 @@ class Scene:
         public: texts that protect nobody; their clean embeddings were sent.
         public_noised: the same texts with noise that the client made for itself.
         clean: the training sequences sent as they are, to a model in the client's own process.
-        classes: number of labels.
+        readout: what is to be found out of each sequence.
         layers: the blocks that the layer filter chose.
         reduction: r.
         mode: how the client's network is trained.
@@ -41,7 +42,7 @@ class Scene:
     public: Exchange
     public_noised: Exchange
     clean: Exchange
-    classes: int
+    readout: Readout
     layers: tuple[int, ...]
     reduction: int
     mode: TrainingMode
@@ -62,7 +63,7 @@ class Fitted(Protocol):
         ...
 
     def scores(self, exchange: Exchange) -> torch.Tensor:
-        """Probability of each class: float32 [sequences, classes]."""
+        """What the readout gives: for labels the probability of each, float32 [sequences, classes]."""
         ...
 
     def sent_for(self, exchange: Exchange) -> Sent:

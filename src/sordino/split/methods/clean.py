@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from sordino.split.methods.base import METHODS, Scene, SplitMethod
-
-if TYPE_CHECKING:
-    from sordino.split.linear_head import FittedHead
+from sordino.split.methods.base import METHODS, Fitted, Scene, SplitMethod
 
 __all__ = ["Clean"]
 
@@ -24,12 +21,10 @@ class Clean(SplitMethod):
 
     sees: ClassVar[Literal["noised", "clean", "nothing"]] = "clean"
 
-    def fit(self, scene: Scene) -> FittedHead:
+    def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""
-        from sordino.split.linear_head import fit_head
-
         last = [scene.clean.server.describe().num_blocks]
-        return fit_head(
+        return scene.readout.fit_head(
             scene.clean,
             features=lambda exchange: exchange.states(last)[:, 0],
             used=lambda exchange: exchange.sent(last),

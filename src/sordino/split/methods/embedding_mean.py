@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from sordino.split.methods.base import METHODS, Scene, SplitMethod
-
-if TYPE_CHECKING:
-    from sordino.split.linear_head import FittedHead
+from sordino.split.methods.base import METHODS, Fitted, Scene, SplitMethod
 
 __all__ = ["EmbeddingMean"]
 
@@ -20,9 +17,8 @@ class EmbeddingMean(SplitMethod):
 
     sees: ClassVar[Literal["noised", "clean", "nothing"]] = "nothing"
 
-    def fit(self, scene: Scene) -> FittedHead:
+    def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""
         from sordino.split.exchange import Sent
-        from sordino.split.linear_head import fit_head
 
-        return fit_head(scene.train, features=lambda exchange: exchange.clean, used=lambda _: Sent())
+        return scene.readout.fit_head(scene.train, features=lambda exchange: exchange.clean, used=lambda _: Sent())

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from sordino.split.methods.base import METHODS, Scene, SplitMethod
-
-if TYPE_CHECKING:
-    from sordino.split.linear_head import FittedHead
+from sordino.split.methods.base import METHODS, Fitted, Scene, SplitMethod
 
 __all__ = ["NoisedEmbeddings"]
 
@@ -18,12 +14,10 @@ __all__ = ["NoisedEmbeddings"]
 class NoisedEmbeddings(SplitMethod):
     """The server's last states on noised embeddings with a linear head, as without any correction."""
 
-    def fit(self, scene: Scene) -> FittedHead:
+    def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""
-        from sordino.split.linear_head import fit_head
-
         last = [scene.train.server.describe().num_blocks]
-        return fit_head(
+        return scene.readout.fit_head(
             scene.train,
             features=lambda exchange: exchange.states(last)[:, 0],
             used=lambda exchange: exchange.sent(last),

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 from sordino._check import at_least, positive
 from sordino.config import option
-from sordino.split.methods.base import METHODS, Scene, SplitMethod
+from sordino.split.methods.base import METHODS, Fitted, Scene, SplitMethod
 
 if TYPE_CHECKING:
     import torch
 
     from sordino.split.exchange import Exchange
-    from sordino.split.linear_head import FittedHead
 
 __all__ = ["SplitAndDenoise"]
 
@@ -33,12 +32,11 @@ class SplitAndDenoise(SplitMethod):
         at_least("snd.epochs", self.epochs, 1)
         positive("snd.lr", self.lr)
 
-    def fit(self, scene: Scene) -> FittedHead:
+    def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""
         import torch
 
         from sordino.split.denoiser import pretrain
-        from sordino.split.linear_head import fit_head
 
         last = [scene.train.server.describe().num_blocks]
         inner = scene.train.clean.shape[2] // scene.reduction
@@ -51,4 +49,4 @@ class SplitAndDenoise(SplitMethod):
             tokens: torch.Tensor = denoiser(exchange.clean, exchange.noised, exchange.states(last)[:, 0], exchange.mask)
             return tokens
 
-        return fit_head(scene.train, features=denoised, used=lambda exchange: exchange.sent(last))
+        return scene.readout.fit_head(scene.train, features=denoised, used=lambda exchange: exchange.sent(last))
