@@ -30,12 +30,13 @@ class ModelCard:
 
     Attributes:
         model: name of the model; the server's folder is not told, only its last part.
-        family: ``decoder`` (Llama's type: a token sees those before it) or ``encoder`` (T5's: it sees all).
+        family: ``decoder`` (Llama's type: a token sees those before it) or ``encoder`` (T5's and Whisper's: it sees all).
         width: d, the width of embeddings and states.
-        num_blocks: L; blocks are counted 1..L, and H_i is the *output* of block i.
+        num_blocks: L, those that the server has; blocks are counted 1..L, and H_i is the *output* of block i.
         dtype: number format that the server computes in; embeddings and states are float32 on either side.
-        vocabulary: number of rows of the embedding table.
+        vocabulary: number of rows of the embedding table; 0 of a speech encoder, whose tokens are frames of 20 ms.
         max_tokens: the longest sequence.
+        client_layers: layers of a speech encoder before block 1, which the client has besides the convolutions.
         projection_seed: public; decides the projections of ``reduction``.
         digest: SHA-256 of the config and all weights.
     """
@@ -47,6 +48,7 @@ class ModelCard:
     dtype: str
     vocabulary: int
     max_tokens: int
+    client_layers: int = 0
     projection_seed: int
     digest: str
 

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import torch
 from torch import nn
 
-from sordino.errors import ConfigError
-from sordino.models.checkpoints import read_config, reading, require_complete
 from sordino.split.growing import LocalGrowth
 from sordino.split.hidden_states import ModelCard, public_projection, require_batch
+from sordino.split.stacks import read_stack
 
 if TYPE_CHECKING:
     from transformers import Cache
@@ -31,12 +30,10 @@ _WHAT: Final = "split.model"
 _DTYPES: Final = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 _NO_MATTER: Final = {"_name_or_path", "architectures", "dtype", "transformers_version"}
 """Keys of a config that change from file to file and nothing that is computed."""
-_NO_LIMIT: Final = 1 << 20
-"""Tokens of a sequence where the model's config names no limit: T5's relative positions have none."""
 
 
 class LocalStates:
-    """The blocks of a Llama- or Qwen-type decoder, or of a T5-type encoder, frozen.
+    """The blocks of a Llama- or Qwen-type decoder, of a T5's encoder or of a Whisper's, frozen.
 
     Args:
         stack: the module that takes ``inputs_embeds`` and ``attention_mask``; evaluation mode, no gradients.
@@ -67,33 +64,35 @@ class LocalStates:
         dtype: Literal["float32", "bfloat16"] = "float32",
         device: str = "cpu",
         projection_seed: int = 0,
+        client_layers: int = 0,
     ) -> LocalStates:
         """Loads a model.
 
         Args:
-            source: folder or hub id of a causal language model of Llama's type, or of a T5.
+            source: folder or hub id of a causal language model of Llama's type, a T5 or a Whisper; "pocket" for the shipped
+                Whisper encoder.
             dtype: number format to compute in.
             device: where to compute.
             projection_seed: public seed of the projections.
+            client_layers: layers of a Whisper that clients keep besides its convolutions.
 
         Raises:
             ConfigError: no such model, another type of model, or weights missing.
         """
-        config = read_config(_WHAT, source)
-        family: Literal["decoder", "encoder"] = "encoder" if _is_t5(config) else "decoder"
-        stack, blocks = (_t5_encoder if family == "encoder" else _decoder)(source, _DTYPES[dtype])
+        stack = read_stack(_WHAT, source, dtype=_DTYPES[dtype], client_layers=client_layers)
         card = ModelCard(
             model=Path(source).name if Path(source).is_dir() else source,
-            family=family,
-            width=int(stack.get_input_embeddings().embedding_dim),
-            num_blocks=len(blocks),
+            family=stack.family,
+            width=stack.width,
+            num_blocks=len(stack.blocks),
             dtype=dtype,
-            vocabulary=int(stack.get_input_embeddings().num_embeddings),
-            max_tokens=int(getattr(config, "max_position_embeddings", None) or _NO_LIMIT),
+            vocabulary=stack.vocabulary,
+            max_tokens=stack.max_tokens,
+            client_layers=client_layers,
             projection_seed=projection_seed,
-            digest=_digest(stack, config),
+            digest=_digest(stack.module, stack.config),
         )
-        return cls(stack.eval().requires_grad_(requires_grad=False).to(device), blocks, card=card)
+        return cls(stack.module.eval().requires_grad_(requires_grad=False).to(device), stack.blocks, card=card)
 
     def copy(self) -> LocalStates:
         """The same model with weights of its own, for whoever means to change them."""
@@ -216,36 +215,6 @@ class _Pass:
         first, *rest = output if isinstance(output, tuple) else (output,)  # a T5 block gives its biases besides
         self.kept[layer] = self.replaced.get(layer, first)
         return (self.kept[layer], *rest) if isinstance(output, tuple) else self.kept[layer]
-
-
-def _is_t5(config: Any) -> bool:
-    return "t5" in config.model_type
-
-
-def _decoder(source: str, dtype: torch.dtype) -> tuple[Any, Sequence[nn.Module]]:
-    from transformers import AutoModel
-
-    model, info = reading(
-        _WHAT, source, lambda: AutoModel.from_pretrained(source, dtype=dtype, output_loading_info=True)
-    )
-    require_complete(_WHAT, source, info["missing_keys"])
-    blocks = getattr(model, "layers", None)
-    if not isinstance(blocks, nn.ModuleList):
-        raise ConfigError(
-            f"{_WHAT} = {source!r} is a {model.config.model_type!r} model; expected a decoder of Llama's or Qwen's type, or "
-            "a T5."
-        )
-    return model, list(blocks)
-
-
-def _t5_encoder(source: str, dtype: torch.dtype) -> tuple[Any, Sequence[nn.Module]]:
-    from transformers import AutoModelForTextEncoding
-
-    model, info = reading(
-        _WHAT, source, lambda: AutoModelForTextEncoding.from_pretrained(source, dtype=dtype, output_loading_info=True)
-    )
-    require_complete(_WHAT, source, info["missing_keys"])
-    return model, list(model.encoder.block)
 
 
 def _digest(module: nn.Module, config: Any) -> str:

@@ -19,6 +19,8 @@ from torch.nn.utils.rnn import pad_sequence
 
 from sordino._check import at_most
 from sordino.errors import DataError
+from sordino.models.attention import padding_bias
+from sordino.models.ctc.loss import ctc_loss
 from sordino.models.ctc.parts import Front, Parts
 from sordino.models.ctc.units import Units
 from sordino.models.flat import FlatModule, FlatParameters, trainable
@@ -168,17 +170,11 @@ class Recogniser(FlatModule):
         return _time_mean(self.si(frames.states.to(self.flat.values.device), self._mask(frames)), frames)
 
     def _mask(self, frames: Frames) -> torch.Tensor | None:
-        """Added to the attention's scores: float32 [batch, 1, 1, longest]; None where no clip is padded."""
-        inside = frames.inside
-        if bool(inside.all()):
-            return None
-        hidden = torch.zeros(inside.shape).masked_fill(~inside, torch.finfo(torch.float32).min)
-        return hidden[:, None, None].to(self.flat.values.device)
+        """Added to the attention's scores; None where no clip is padded."""
+        return padding_bias(frames.inside.to(self.flat.values.device))
 
     def loss(self, outputs: Outputs, texts: Sequence[str], *, num_units: int | None = None) -> torch.Tensor:
-        """``-log P(text | clip)`` summed over all alignments, a unit of the texts.
-
-        A text that has more units than the clip can write counts as zero: nothing could be learned from it.
+        """``-log P(text | clip)`` a unit of the texts; see `sordino.models.ctc.loss.ctc_loss`.
 
         Args:
             outputs: of the clips.
@@ -192,20 +188,13 @@ class Recogniser(FlatModule):
             raise DataError(
                 f"{len(outputs.frames)} clips came with {len(texts)} transcripts; give one for each, at least one."
             )
-        targets = [self.units.encode(text) for text in texts]
-        lengths = torch.tensor([len(target) for target in targets])
-        losses = F.ctc_loss(
-            outputs.log_probs.transpose(0, 1),
-            torch.tensor(
-                [place for target in targets for place in target], device=outputs.log_probs.device, dtype=torch.int64
-            ),
-            outputs.frames.lengths,
-            lengths,
+        return ctc_loss(
+            outputs.log_probs,
+            lengths=outputs.frames.lengths,
+            targets=[self.units.encode(text) for text in texts],
             blank=self.units.blank,
-            reduction="none",
-            zero_infinity=True,
+            num_units=num_units,
         )
-        return losses.sum() / max(1, int(lengths.sum()) if num_units is None else num_units)
 
     @contextmanager
     def training_only(self, names: Collection[str]) -> Iterator[None]:
