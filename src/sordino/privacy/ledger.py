@@ -27,7 +27,7 @@ from sordino.privacy.joint import joint
 
 __all__ = ["Charge", "Ledger", "Receipt", "Terms", "read_ledger"]
 
-Unit = Literal["speaker", "client", "person", "sequence", "token"]
+Unit = Literal["speaker", "client", "person", "sequence", "token", "recording", "frame"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

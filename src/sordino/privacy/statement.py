@@ -24,6 +24,8 @@ _WHOSE: Final = {
     "person": "one person's data",
     "sequence": "one sequence",
     "token": "one token",
+    "recording": "one recording",
+    "frame": "one frame's embedding",
 }
 _CHANGES: Final = {"add-or-remove-one": "added or left out", "replace-one": "replaced by another's"}
 

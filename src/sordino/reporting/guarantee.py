@@ -204,7 +204,14 @@ def _parameters(run: Run, statement: Statement) -> list[Parameter]:
 
 
 def _counted(terms: Terms) -> str:
-    return {"person": "people", "sequence": "texts", "token": "texts"}.get(terms.unit, "clients")
+    counted = {
+        "person": "people",
+        "sequence": "texts",
+        "token": "texts",
+        "recording": "recordings",
+        "frame": "recordings",
+    }
+    return counted.get(terms.unit, "clients")
 
 
 def _protected(terms: Terms) -> str:
@@ -214,6 +221,8 @@ def _protected(terms: Terms) -> str:
         return f"One client's contribution is hidden; a speaker may own {terms.clients_per_speaker} of them."
     if terms.unit == "token":
         return "One token of a text is hidden, whatever the others are."
+    if terms.unit == "frame":
+        return "One frame's embedding is hidden, whatever the others are; what is heard in it reaches into others, too."
     return f"One {'text' if terms.unit == 'sequence' else terms.unit}'s whole contribution is hidden."
 
 

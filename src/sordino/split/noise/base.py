@@ -1,7 +1,7 @@
 """What every law of noise has: a bound on the embeddings, an event for the ledger, and a guarantee in words.
 
-The protected value is a sequence of token embeddings, and whoever receives them is the one to be protected from: this is
-*local* privacy. How many tokens a sequence has is not hidden by any of these laws.
+The protected value is a sequence of token embeddings, or a recording of frame embeddings, and whoever receives them is the
+one to be protected from: this is *local* privacy. How many tokens or frames there are is not hidden by any of these laws.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sordino.privacy.statement import MEANINGFUL
 
 __all__ = ["NOISES", "EmbeddingNoise", "Guarantee", "Rows", "Space", "Unit", "in_name_only"]
 
-Unit: TypeAlias = Literal["token", "sequence"]
+Unit: TypeAlias = Literal["token", "sequence", "frame", "recording"]
 Rows: TypeAlias = npt.NDArray[np.float32]
 
 
@@ -33,18 +33,29 @@ class Space:
 
     Attributes:
         width: d.
-        radius: the largest norm of a row of the embedding table.
+        radius: the largest norm of a row of the embedding table, or of frames of public recordings.
         max_tokens: the longest sequence that is sent.
+        part: what a row is.
     """
 
     width: int
     radius: float
     max_tokens: int
+    part: Literal["token", "frame"] = "token"
 
     def __post_init__(self) -> None:
         at_least("width", self.width, 2)
         positive("radius", self.radius)
         at_least("max_tokens", self.max_tokens, 1)
+
+    @property
+    def whole(self) -> Literal["sequence", "recording"]:
+        """What the rows make up."""
+        return "sequence" if self.part == "token" else "recording"
+
+    def rows(self, unit: Unit) -> int:
+        """The most rows that one unit has."""
+        return 1 if unit == self.part else self.max_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +63,7 @@ class Guarantee:
     """What one unit is promised after some draws of noise about it.
 
     Attributes:
-        unit: one token, or one whole sequence of at most `Space.max_tokens`.
+        unit: one token or frame, or one whole sequence or recording of at most `Space.max_tokens` of them.
         kind: ``differential``: (epsilon, delta)-local differential privacy; ``metric``: a loss that grows with the distance,
             of which ``epsilon`` is the largest there is; ``none``.
         epsilon: the largest logarithm of a ratio of likelihoods; infinite where nothing is promised.
@@ -90,7 +101,7 @@ class EmbeddingNoise(ABC):
 
     radius: float | None = option(
         "R: embeddings are scaled down to this norm before the noise, and noised ones after it; the largest norm of the "
-        "model's table where unset.",
+        "model's table, or of the public recordings' frames, where unset.",
         None,
     )
 

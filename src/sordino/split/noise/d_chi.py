@@ -47,13 +47,13 @@ class DChi(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> MetricRelease:  # noqa: ARG002 - the same for any unit
         """See `EmbeddingNoise.event`."""
-        return MetricRelease(eta=self.eta, metric="l2", what="one draw of noised embeddings of every sequence")
+        return MetricRelease(eta=self.eta, metric="l2", what=f"one draw of noised embeddings of every {space.whole}")
 
     def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
         radius, rate = self.radius_in(space), draws * self.eta
-        tokens = 1 if unit == "token" else space.max_tokens
-        largest = 2 * rate * radius * tokens
+        rows, part = space.rows(unit), f"{space.part}s"
+        alone, largest = rows == 1, 2 * rate * radius * rows
         return Guarantee(
             unit=unit,
             kind="metric",
@@ -61,8 +61,8 @@ class DChi(EmbeddingNoise):
             delta=0.0,
             words=(
                 f"For one {unit}: what was sent is at most e^({rate:g} D) times likelier under it than under another at "
-                f"Euclidean distance D{'' if unit == 'token' else ', summed over its tokens'}. Embeddings are at most "
-                f"{2 * radius:.3g} apart{'' if unit == 'token' else f' in each of at most {tokens} tokens'}, so the ratio "
+                f"Euclidean distance D{'' if alone else f', summed over its {part}'}. Embeddings are at most "
+                f"{2 * radius:.3g} apart{'' if alone else f' in each of at most {rows} {part}'}, so the ratio "
                 f"is bounded by e^{largest:.0f} and by nothing smaller.{in_name_only(largest)}"
             ),
         )

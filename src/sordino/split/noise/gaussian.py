@@ -54,18 +54,17 @@ class Gaussian(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> GaussianRelease:
         """See `EmbeddingNoise.event`."""
-        changed = 1 if unit == "token" else space.max_tokens
         return GaussianRelease(
-            noise_multiplier=self.noise_multiplier / math.sqrt(changed),
+            noise_multiplier=self.noise_multiplier / math.sqrt(space.rows(unit)),
             neighbours=f"one {unit} replaced by another",
-            what="one draw of noised embeddings of every sequence",
+            what=f"one draw of noised embeddings of every {space.whole}",
         )
 
     def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:
         """See `EmbeddingNoise.guarantee`."""
         figure = guaranteed([self.event(unit, space=space)] * draws, delta=delta).value
         value = math.inf if figure is None else figure
-        most = "" if unit == "token" else f" of at most {space.max_tokens} tokens"
+        most = "" if unit == space.part else f" of at most {space.max_tokens} {space.part}s"
         return Guarantee(
             unit=unit,
             kind="differential",

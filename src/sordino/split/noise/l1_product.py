@@ -49,22 +49,22 @@ class L1Product(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> MetricRelease:  # noqa: ARG002 - the same for any unit
         """See `EmbeddingNoise.event`."""
-        return MetricRelease(eta=self.eta, metric="l1", what="one draw of noised embeddings of every sequence")
+        return MetricRelease(eta=self.eta, metric="l1", what=f"one draw of noised embeddings of every {space.whole}")
 
     def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
         rate = draws * self.eta
         apart = 2 * self.radius_in(space) * math.sqrt(space.width)
-        tokens = 1 if unit == "token" else space.max_tokens
+        rows = space.rows(unit)
         return Guarantee(
             unit=unit,
             kind="metric",
-            epsilon=rate * apart * tokens,
+            epsilon=rate * apart * rows,
             delta=0.0,
             words=(
                 f"For one {unit}: what was sent is at most e^({rate:g} D) times likelier under it than under another at l1 "
                 f"distance D, which is up to {math.sqrt(space.width):.3g} times the Euclidean one; in the worst case "
-                f"e^{rate * apart * tokens:.0f}. This is the law of published code, not d_chi privacy."
-                f"{in_name_only(rate * apart * tokens)}"
+                f"e^{rate * apart * rows:.0f}. This is the law of published code, not d_chi privacy."
+                f"{in_name_only(rate * apart * rows)}"
             ),
         )

@@ -30,9 +30,9 @@ class NoNoise(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> PlainRelease:  # noqa: ARG002 - the same for any unit
         """See `EmbeddingNoise.event`."""
-        return PlainRelease(what="embeddings of every sequence")
+        return PlainRelease(what=f"embeddings of every {space.whole}")
 
     def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
-        words = f"For one {unit}: nothing. The embeddings were sent as they are, and name their tokens."
+        words = f"For one {unit}: nothing. The embeddings of its {space.part}s were sent as they are."
         return Guarantee(unit=unit, kind="none", epsilon=math.inf, delta=0.0, words=words)
