@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from net import data, initial, method, personal, run
+from torch.nn import functional as F
 
 from sordino.errors import ConfigError
 from sordino.federated import InMemory, Objective, Part, Proximal
@@ -148,6 +149,20 @@ def test_a_new_speaker_is_given_the_model_of_whom_he_sounds_like(tmp_path: Path)
         chosen.cold_start(initial(), state.embeddings["c02"], net.LAYOUT)
     with pytest.raises(ConfigError, match='use "embedding-similarity"'):
         method("fedavg").cold_start(state, state.embeddings["c02"], net.LAYOUT)
+
+
+def test_a_new_speakers_embedding_is_clipped_like_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = data(3)
+    chosen = method("embedding-similarity", temperature=0.1, centred=True, embedding_clip_norm=0.5)
+    last = run(tmp_path / "run", chosen, points, mechanism="gaussian", noise_multiplier=0.1)[-1]
+
+    def welcomed(size: float) -> torch.Tensor:
+        heard = size * F.normalize(torch.arange(6.0), dim=0)
+        monkeypatch.setattr(net.NetLearner, "embed", lambda *_, **__: heard)
+        return chosen.newcomer(last.state, "new", learner=net.NetLearner(points), plan=last.plan, seeds=net.Seeds(1))
+
+    assert torch.allclose(welcomed(7.0), welcomed(0.5), atol=1e-7)
+    assert not torch.allclose(welcomed(0.5), welcomed(0.05), atol=1e-4)
 
 
 def test_fedrep_changes_one_part_at_a_time(tmp_path: Path) -> None:

@@ -109,6 +109,26 @@ def test_clients_that_change_nothing_leave_everything_as_it_is(
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_somebody_new_gets_a_model_and_changes_nobody_elses(name: str, tmp_path: Path) -> None:
+    points, memory = data(3), InMemory()
+    last = run(tmp_path / "run", method(name), points, rounds=2, memory=memory)[-1]
+    before = everything(name, [last], points, memory)
+    everybody = {**points, "new": data(5)["c04"]}
+    new = method(name).newcomer(
+        last.state, "new", learner=net.NetLearner(everybody), plan=last.plan, seeds=net.Seeds(3)
+    )
+    assert new.shape == last.state.values.shape
+    assert torch.isfinite(new).all()
+    assert same(before, everything(name, [last], points, memory))
+    adapts = name in ("local", "ditto", "pfedme", "fedper", "fedrep", "fedavg-finetune")
+    listens = name in ("embedding-similarity", "combined-similarity")
+    assert torch.equal(new, last.state.values) == (not adapts and not listens)
+    shared = net.LAYOUT.grouped("component").groups[0].slices[0]
+    if name in ("fedper", "fedrep"):
+        assert torch.equal(new[slice(*shared)], last.state.values[slice(*shared)])  # the body is everybody's
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_one_client_is_enough(name: str, tmp_path: Path) -> None:
     points, memory = data(1), InMemory()
     state = run(tmp_path / "run", method(name), points, rounds=2, memory=memory)[-1].state

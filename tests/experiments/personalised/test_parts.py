@@ -11,7 +11,7 @@ from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.errors import ConfigError, DataError
 from sordino.evaluation import Sample
 from sordino.experiments.personalised.rehearsal import Price, price_of
-from sordino.experiments.personalised.speakers import speakers_of
+from sordino.experiments.personalised.speakers import groups_of, speakers_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedData
 from sordino.federated import METHODS
@@ -57,7 +57,7 @@ def test_each_speakers_utterances_are_dealt_out_once() -> None:
     assert (len(own.train), len(own.development), len(own.test)) == (8, 2, 3)
     assert {u.audio for u in own.train}.isdisjoint(u.audio for u in own.development)
     assert {utterance.text for utterance in own.train} == {"one"}
-    assert speakers.groups == {"severe": ("a",), "mild": ("b",)}
+    assert groups_of(speakers.known) == {"severe": ("a",), "mild": ("b",)}
     assert speakers_of(splits, data(development=0.2), SEEDS) == speakers
     assert not speakers_of(splits, data(development=0.0), SEEDS).known["b"].development
 
@@ -75,6 +75,40 @@ def test_who_cannot_take_part_is_told() -> None:
     speakers = speakers_of(splits, data(), SEEDS)
     assert list(speakers.known) == ["a"]
     assert "left out 2 speakers" in speakers.notes[-1]
+
+
+def many(*names: str, count: int = 8) -> Splits:
+    """Speakers whose name begins with the first letter of their group."""
+    groups = {"m": "mild", "s": "severe", "n": ""}
+    train, test = ([u for name in names for u in spoken(name, n, group=groups[name[0]])] for n in (count, 2))
+    return Splits(train=tuple(train), test=tuple(test), test_is="")
+
+
+def test_new_speakers_are_of_all_groups_and_the_same_under_every_seed() -> None:
+    splits = many("m1", "m2", "m3", "m4", "s1", "s2", "n1")
+    speakers = speakers_of(splits, data(new_speakers=4, new_utterances=2, development=0.25), SEEDS)
+    assert sorted(name[0] for name in speakers.new) == ["m", "m", "n", "s"]
+    assert speakers.known.keys().isdisjoint(speakers.new)
+    assert len(speakers.known) + len(speakers.new) == 7
+    assert {(len(s.train), len(s.development), len(s.test)) for s in speakers.new.values()} == {(2, 0, 2)}
+    assert {len(s.train) for s in speakers.known.values()} == {6}
+    other = speakers_of(splits, data(new_speakers=4, new_utterances=0), Seeds(9))
+    assert other.new.keys() == speakers.new.keys()
+    assert not any(s.train for s in other.new.values())
+    with pytest.raises(ConfigError, match=r"data.new_speakers = 7 of 7 speakers"):
+        speakers_of(splits, data(new_speakers=7), SEEDS)
+
+
+def test_speakers_may_have_unequal_amounts() -> None:
+    splits = many("m1", "m2", "s1", "s2", "n1", count=20)
+    equal = speakers_of(splits, data(development=0.0), SEEDS).known
+    unequal = speakers_of(splits, data(development=0.0, least_fraction=0.2), SEEDS).known
+    assert sorted(len(s.train) for s in unequal.values()) == [4, 8, 12, 16, 20]
+    for name, speaker in unequal.items():
+        kept = {u.audio for u in speaker.train}
+        assert kept <= {u.audio for u in equal[name].train}
+        assert speaker.test == equal[name].test
+    assert [len(s.train) for s in speakers_of(splits, data(least_fraction=0.01), Seeds(4)).known.values()].count(1) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 from sordino.errors import ConfigError
 from sordino.experiments.personalised import run_personalised
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.federated.methods.embedding_similarity import EmbeddingSimilarity
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.federated.methods.fedper import FedPer
 from sordino.federated.methods.local import LocalOnly
@@ -102,6 +103,36 @@ def test_the_summary_shows_every_method_and_who_gained(
     assert [plate.name for plate in summary.plates] == ["gains-by-speaker"]
     assert "<svg" in summary.plates[0].inline()
     assert any("none can reject" in sentence for sentence in summary.sentences)
+
+
+def test_who_never_trained_gets_a_model_by_each_methods_rule(small: Small, tmp_path: Path) -> None:
+    options = small(
+        "data.new_speakers=1", "data.new_utterances=2", "federated.passes=2", "simulation.seeded=true",
+        "start.corpus.speakers=1",
+    )  # fmt: skip
+    methods = {"fedavg": FedAvg(), "fedper": FedPer(), "embedding": EmbeddingSimilarity()}
+    options = replace(options, methods=methods)
+    path = tmp_path / "run"
+    result = run_personalised(options, path)
+    ((name, group),) = result["new_speakers"].items()
+    assert len(result["speakers"]) == 2
+    assert name not in result["speakers"]
+    for row in result["methods"].values():
+        new = row["new_speakers"]
+        assert list(new["by_speaker"]) == [name]
+        assert list(new["by_group"]) == [group]
+        assert new["wer"] == new["by_speaker"][name]
+        assert name not in row["by_speaker"]
+    took = {name: row["new_speakers"]["passes"] for name, row in result["methods"].items()}
+    assert took == {"start": 0, "central": 0, "fedavg": 0, "fedper": 2, "embedding": 0}
+    assert result["methods"]["fedavg"]["examples"] == 2 * 2 * 4  # of those who train, and nobody else
+    lines = RunFolder.open(path).read_lines(path / "transcripts" / "fedper-seed0-new.jsonl")
+    assert {line["speaker"] for line in lines} == {name}
+    table = summarise(RunFolder.open(path)).tables[1]
+    assert [row[0].text for row in table.rows] == ["start, untouched", "central: all recordings pooled", *methods]
+    assert "2 utterances of their own at most" in table.note
+    (path / "result.json").unlink()
+    assert run_personalised(options, path, resume=True)["methods"]["fedper"] == result["methods"]["fedper"]
 
 
 def test_noise_at_the_clients_is_charged_by_method_and_together(small: Small, tmp_path: Path) -> None:

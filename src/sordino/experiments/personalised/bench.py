@@ -13,7 +13,7 @@ from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
 from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.entry import enter, terms_of
-from sordino.experiments.personalised.speakers import Speakers, speakers_of
+from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.ctc_training import CtcLearner
 from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
@@ -64,16 +64,23 @@ class Bench:
         local = self.options.federated.local
         return tuple(CtcLearner(model, self.clips, self.training, local) for model in self.recognisers)
 
-    def listen(self, values_of: Callable[[str], torch.Tensor]) -> Heard:
-        """Everybody's held-out utterances, each transcribed by the speaker's own model.
+    def welcoming(self) -> CtcLearner:
+        """One that has what the new speakers have; each may be trained on for as many passes as a client's."""
+        local = replace(self.options.federated.local, epochs=self.options.federated.passes)
+        few = {name: speaker.train for name, speaker in self.speakers.new.items()}
+        return CtcLearner(self.recognisers[0], self.clips, few, local)
+
+    def listen(self, values_of: Callable[[str], torch.Tensor], *, to: Mapping[str, Speaker]) -> Heard:
+        """The held-out utterances of some speakers, each transcribed by the speaker's own model.
 
         Args:
             values_of: the parameters for a speaker, float32 [layout.size].
+            to: the speakers.
         """
         test: list[Sample] = []
         development: list[Sample] = []
         model = self.recognisers[0]
-        for name, speaker in self.speakers.known.items():
+        for name, speaker in to.items():
             model.flat.load(values_of(name))
             written = transcribe_clips(
                 model,

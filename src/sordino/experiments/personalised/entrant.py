@@ -62,12 +62,16 @@ class Outcome:
         test: what the speakers' models wrote for their test utterances.
         development: likewise, for utterances that options may be chosen by.
         charges: its first charge in the ledger, and one past its last.
+        new: what the models of new speakers wrote for their test utterances.
+        new_passes: over a new speaker's own utterances, forward and backward, on average; not in ``cost``.
     """
 
     cost: Cost
     test: Sequence[Sample]
     development: Sequence[Sample]
     charges: tuple[int, int]
+    new: Sequence[Sample] = ()
+    new_passes: float = 0.0
 
 
 def compete(
@@ -116,7 +120,14 @@ def compete(
         for client in bench.speakers.known
     }
     cost = replace(_with_work(cost, bench, learners), rounds=rounds, cpu_s=time.process_time() - started)
-    return _heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
+    outcome = _heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
+
+    def welcomed(client: str, learner: CtcLearner) -> torch.Tensor:
+        if not learner.num_examples(client):
+            return method.start(state, client, learner.layout)
+        return method.newcomer(state, client, learner=learner, plan=plan, seeds=seeds.at("new", client))
+
+    return _with_new(bench, outcome, welcomed)
 
 
 def train_together(bench: Bench, ledger: Ledger) -> Outcome:
@@ -128,12 +139,14 @@ def train_together(bench: Bench, ledger: Ledger) -> Outcome:
     ledger.charge(PlainRelease(what="a model trained on everybody's pooled recordings"), round=0)
     values = bench.start + central.fit(_EVERYBODY, bench.start, seeds=bench.seeds.at("central")).update.values
     cost = replace(_with_work(Cost(), bench, [central]), cpu_s=time.process_time() - started)
-    return _heard(bench, lambda _: values, cost, (first, len(ledger.charges)))
+    outcome = _heard(bench, lambda _: values, cost, (first, len(ledger.charges)))
+    return _with_new(bench, outcome, lambda *_: values)
 
 
 def untouched(bench: Bench, ledger: Ledger) -> Outcome:
     """The start, for everybody."""
-    return _heard(bench, lambda _: bench.start, Cost(), (len(ledger.charges), len(ledger.charges)))
+    outcome = _heard(bench, lambda _: bench.start, Cost(), (len(ledger.charges), len(ledger.charges)))
+    return _with_new(bench, outcome, lambda *_: bench.start)
 
 
 def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -> Cost:
@@ -153,5 +166,13 @@ def _with_work(cost: Cost, bench: Bench, learners: Sequence[CtcLearner]) -> Cost
 
 
 def _heard(bench: Bench, values_of: Callable[[str], torch.Tensor], cost: Cost, charges: tuple[int, int]) -> Outcome:
-    heard = bench.listen(values_of)
+    heard = bench.listen(values_of, to=bench.speakers.known)
     return Outcome(cost, heard.test, heard.development, charges)
+
+
+def _with_new(bench: Bench, outcome: Outcome, welcomed: Callable[[str, CtcLearner], torch.Tensor]) -> Outcome:
+    """The outcome with what new speakers' models wrote; they are made one by one, each when it is needed."""
+    new, learner = bench.speakers.new, bench.welcoming()
+    heard = bench.listen(lambda client: welcomed(client, learner), to=new)
+    few = sum(len(speaker.train) for speaker in new.values())
+    return replace(outcome, new=heard.test, new_passes=learner.work.passes / few if few else 0.0)

@@ -19,6 +19,7 @@ from sordino.experiments.personalised.bench import Bench, make_bench
 from sordino.experiments.personalised.entrant import Outcome, compete, train_together, untouched
 from sordino.experiments.personalised.entry import terms_of
 from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
+from sordino.experiments.personalised.speakers import groups_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.privacy import Ledger, guaranteed, make_statement
@@ -138,6 +139,8 @@ def _finish(
         "test_is": TEST_IS,
         "seeds": list(options.repetitions),
         "speakers": {name: speaker.group for name, speaker in bench.speakers.known.items()},
+        "new_speakers": {name: speaker.group for name, speaker in bench.speakers.new.items()},
+        "new_utterances": options.data.new_utterances,
         "passes": options.federated.passes,
         "methods": {name: _row(bench, ledger, name, repeated) for name, repeated in outcomes.items()},
         "tests": differences(written, baseline=options.baseline),
@@ -155,13 +158,22 @@ def _row(bench: Bench, ledger: Ledger, name: str, outcomes: Sequence[Outcome]) -
     options, first = bench.options, outcomes[0]
     return {
         "method": options.methods[name].name if name in options.methods else None,
-        **rates([outcome.test for outcome in outcomes], bench.speakers.groups),
+        **rates([outcome.test for outcome in outcomes], groups_of(bench.speakers.known)),
         "by_seed": [rates([outcome.test], {})["wer"] for outcome in outcomes],
         "development_wer": _development(outcomes),
         **asdict(first.cost),
         "cpu_s": math.fsum(outcome.cost.cpu_s for outcome in outcomes) / len(outcomes),
         "epsilon": _epsilon(ledger, first) if options.privacy.mechanism != "none" else None,
+        "new_speakers": _new(bench, outcomes),
     }
+
+
+def _new(bench: Bench, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+    """Error rates of speakers who never trained, and what their models took; None where there are none."""
+    if not bench.speakers.new:
+        return None
+    passes = math.fsum(outcome.new_passes for outcome in outcomes) / len(outcomes)
+    return {**rates([outcome.new for outcome in outcomes], groups_of(bench.speakers.new)), "passes": passes}
 
 
 def _epsilon(ledger: Ledger, outcome: Outcome) -> float | None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+import numpy as np
 
 from sordino.data import Splits, Utterance
-from sordino.errors import DataError
+from sordino.errors import ConfigError, DataError
 from sordino.evaluation import normalise
 from sordino.experiments.tasks.personalised import PersonalisedData
 from sordino.seeds import Seeds
 
-__all__ = ["Speaker", "Speakers", "speakers_of"]
+__all__ = ["Speaker", "Speakers", "groups_of", "speakers_of"]
+
+_NEW: Final = Seeds(0).at("new speakers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,25 +39,36 @@ class Speaker:
 
 @dataclass(frozen=True, slots=True)
 class Speakers:
-    """All clients by name, and what was left out, in sentences."""
+    """Everybody by name.
+
+    Attributes:
+        known: the clients.
+        new: who never trains; what they have to train on is all that their models may be made from.
+        notes: what was left out, in sentences.
+    """
 
     known: Mapping[str, Speaker]
+    new: Mapping[str, Speaker]
     notes: tuple[str, ...]
 
-    @property
-    def groups(self) -> Mapping[str, tuple[str, ...]]:
-        """The speakers of each group; none where nobody has one."""
-        found: dict[str, list[str]] = {}
-        for name, speaker in self.known.items():
-            if speaker.group:
-                found.setdefault(speaker.group, []).append(name)
-        return {group: tuple(names) for group, names in found.items()}
+
+def groups_of(speakers: Mapping[str, Speaker]) -> Mapping[str, tuple[str, ...]]:
+    """The speakers of each group; none where nobody has one."""
+    return {group: names for group, names in _by_group(speakers).items() if group}
+
+
+def _by_group(speakers: Mapping[str, Speaker]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for name, speaker in speakers.items():
+        found.setdefault(speaker.group, []).append(name)
+    return {group: tuple(names) for group, names in found.items()}
 
 
 def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Speakers:
     """Deals each speaker's utterances out.
 
     Raises:
+        ConfigError: nobody would be left to train.
         DataError: nobody has utterances for training and for the test.
     """
     train, test = _by_speaker(splits.train), _by_speaker(splits.test)
@@ -70,7 +87,44 @@ def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Spea
             f"none of {len(train)} speakers has utterances to train on and others to be tested on: expected some; set "
             "data.held_out to the share of each one's that is tested on, such as 0.25."
         )
-    return Speakers(known, (*splits.notes, *_left_out(sorted({*train, *test} - known.keys()))))
+    left_out = _left_out(sorted({*train, *test} - known.keys()))
+    apart = _apart(known, options.new_speakers)
+    new = {name: _scarce(known.pop(name), options.new_utterances, seeds.at("new", name)) for name in apart}
+    return Speakers(_unequal(known, options.least_fraction, seeds.at("amounts")), new, (*splits.notes, *left_out))
+
+
+def _apart(speakers: Mapping[str, Speaker], count: int) -> tuple[str, ...]:
+    """Who never trains: in turn one of each group, whatever the seed, so that error rates of several can be pooled."""
+    if count >= len(speakers):
+        raise ConfigError(
+            f"data.new_speakers = {count} of {len(speakers)} speakers: expected fewer, so that somebody trains; lower it."
+        )
+    orders = [_NEW.at(group).generator().permutation(names).tolist() for group, names in _by_group(speakers).items()]
+    in_turn = [name for turn in zip_longest(*orders) for name in turn if name is not None]
+    return tuple(in_turn[:count])
+
+
+def _scarce(speaker: Speaker, count: int, seeds: Seeds) -> Speaker:
+    """The speaker with a few utterances at most to make a model from, and none to choose options by."""
+    return replace(speaker, train=_some(speaker.train, count, seeds), development=())
+
+
+def _unequal(speakers: Mapping[str, Speaker], least: float, seeds: Seeds) -> Mapping[str, Speaker]:
+    """The speakers with shares of their training utterances that are spread evenly from ``least`` to 1."""
+    if least == 1:
+        return speakers
+    shares = seeds.generator().permutation(np.linspace(least, 1, len(speakers))).tolist()
+    return {
+        name: replace(
+            speaker, train=_some(speaker.train, max(1, round(share * len(speaker.train))), seeds.at("which", name))
+        )
+        for share, (name, speaker) in zip(shares, speakers.items(), strict=True)
+    }
+
+
+def _some(utterances: Sequence[Utterance], count: int, seeds: Seeds) -> tuple[Utterance, ...]:
+    chosen = sorted(seeds.generator().permutation(len(utterances))[:count].tolist())
+    return tuple(utterances[index] for index in chosen)
 
 
 def _left_out(names: Sequence[str]) -> tuple[str, ...]:

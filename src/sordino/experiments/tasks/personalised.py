@@ -49,12 +49,27 @@ class PersonalisedData:
     development: float = option(
         "Share of each speaker's training utterances that nobody trains on, to choose options by; 0: none.", 0.2
     )
+    least_fraction: float = option(
+        "Share of its training utterances that the speaker with the fewest keeps; the others keep shares evenly spread from "
+        "there to 1, dealt at random. 1: everybody keeps all.",
+        1.0,
+    )
+    new_speakers: int = option(
+        "How many speakers never train, and get a model afterwards: in turn one of each group, the same under every seed.",
+        0,
+    )
+    new_utterances: int = option(
+        "How many utterances of its own a new speaker's model may be made from; 0: none, so from nothing.", 3
+    )
     group: str = option("Attribute of the utterances that error rates are also given by.", "severity")
     memory_mb: float = option("Memory for frames that are computed once, in 10^6 bytes; speed only.", 512.0)
 
     def __post_init__(self) -> None:
         fraction("data.held_out", self.held_out, zero=True)
         fraction("data.development", self.development, zero=True)
+        fraction("data.least_fraction", self.least_fraction, one=True)
+        at_least("data.new_speakers", self.new_speakers, 0)
+        at_least("data.new_utterances", self.new_utterances, 0)
         at_least("data.memory_mb", self.memory_mb, 0)
 
 

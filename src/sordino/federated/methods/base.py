@@ -12,10 +12,10 @@ import torch
 from sordino._registry import Registry
 from sordino.errors import ConfigError
 from sordino.federated.learner import Learner
-from sordino.federated.memory import ClientMemory
+from sordino.federated.memory import ClientMemory, InMemory
 from sordino.federated.messages import Reply, Task
 from sordino.layout import ParameterLayout
-from sordino.privacy import Mixing, Phase, Reads, Released
+from sordino.privacy import Mixing, Phase, PhasedPlan, Reads, Released
 from sordino.seeds import Seeds
 
 __all__ = ["KEY", "METHODS", "FederatedMethod", "ServerState", "Stage"]
@@ -165,6 +165,30 @@ class FederatedMethod(ABC):
             seeds: of that adaptation.
         """
         return self.start(state, client, learner.layout)
+
+    def newcomer(
+        self,
+        state: ServerState,
+        client: str,
+        *,
+        learner: Learner,
+        plan: PhasedPlan,  # noqa: ARG002
+        seeds: Seeds,
+    ) -> torch.Tensor:
+        """A model for somebody who never trained, from a few recordings of its own: float32 [layout.size].
+
+        It is made at the client, and nothing is sent. Unless a method says otherwise, it is what anybody uses who was never
+        drawn. Who has no recordings either has what `start` gives.
+
+        Args:
+            state: the server's.
+            client: who is new.
+            learner: has the few recordings.
+            plan: of the rounds, whose bounds what the others released was clipped to.
+            seeds: of an adaptation.
+        """
+        nothing = InMemory().of(client, (state.round + 1, 0))
+        return self.personal(state, client, learner=learner, memory=nothing, seeds=seeds)
 
     def cold_start(self, state: ServerState, embedding: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:  # noqa: ARG002
         """A model for somebody who never trained, from how they sound and without any training: float32 [layout.size].

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
+
 from sordino._check import at_least
 from sordino.config import option
 from sordino.federated.learner import Learner, train
@@ -35,11 +37,14 @@ class Ditto(OwnModel, FedAvg):
         FedAvg.__post_init__(self)
         at_least("federated.method.strength", self.strength, 0)
 
+    def held(self, anchor: torch.Tensor) -> Objective:
+        """Near the global model."""
+        return Objective(proximal=(Proximal(self.strength, anchor),)) if self.strength else PLAIN
+
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """Trains the personal model, then the global one, whose update it sends."""
         start = self.own(memory, otherwise=task.start)
-        objective = Objective(proximal=(Proximal(self.strength, task.start),)) if self.strength else PLAIN
-        own = train(learner, replace(task, start=start, seeds=task.seeds.at("personal")), objective)
+        own = train(learner, replace(task, start=start, seeds=task.seeds.at("personal")), self.held(task.start))
         self.keep_own(memory, start + own.update.values)
         result = train(learner, task)
         return Reply(task.client, task.bounding.clip(result.update), result.loss, own.steps + result.steps)

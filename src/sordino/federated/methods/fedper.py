@@ -13,9 +13,10 @@ from sordino.federated.learner import Learner, train
 from sordino.federated.memory import ClientMemory
 from sordino.federated.messages import Reply, Task
 from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState, Stage
+from sordino.federated.objective import Objective
 from sordino.federated.part import Part
 from sordino.layout import ParameterLayout
-from sordino.privacy import Phase, Released, Update
+from sordino.privacy import Phase, PhasedPlan, Released, Update
 from sordino.seeds import Seeds
 
 __all__ = ["FedPer"]
@@ -65,6 +66,22 @@ class FedPer(FederatedMethod):
     ) -> torch.Tensor:
         """The global body with the client's head."""
         return self.with_head(state.values, self.head(learner.layout), memory)
+
+    def newcomer(
+        self,
+        state: ServerState,
+        client: str,
+        *,
+        learner: Learner,
+        plan: PhasedPlan,  # noqa: ARG002
+        seeds: Seeds,
+    ) -> torch.Tensor:
+        """The global body, and a head that is fitted to it with the body frozen."""
+        head = self.head(learner.layout)
+        if not head.names:
+            return state.values
+        fitted = learner.fit(client, state.values, seeds=seeds, objective=Objective(trained=head))
+        return state.values + fitted.update.values
 
     def head(self, layout: ParameterLayout) -> Part:
         """What each client keeps; raises ConfigError where nothing would be left to share."""

@@ -9,6 +9,8 @@ import torch
 from sordino.federated.learner import Learner
 from sordino.federated.memory import ClientMemory
 from sordino.federated.methods.base import FederatedMethod, ServerState
+from sordino.federated.objective import PLAIN, Objective
+from sordino.privacy import PhasedPlan
 from sordino.seeds import Seeds
 
 __all__ = ["OwnModel"]
@@ -36,6 +38,23 @@ class OwnModel(FederatedMethod):
     def keep_own(memory: ClientMemory, values: torch.Tensor) -> None:
         """Keeps a model, float32 [layout.size], until the next."""
         memory.keep(**{_MODEL: values})
+
+    def held(self, anchor: torch.Tensor) -> Objective:  # noqa: ARG002
+        """What a client's own model aims at besides its loss, around the global one, float32 [layout.size]."""
+        return PLAIN
+
+    def newcomer(
+        self,
+        state: ServerState,
+        client: str,
+        *,
+        learner: Learner,
+        plan: PhasedPlan,  # noqa: ARG002
+        seeds: Seeds,
+    ) -> torch.Tensor:
+        """A model of its own, trained from the global one as everybody's is."""
+        result = learner.fit(client, state.values, seeds=seeds, objective=self.held(state.values))
+        return state.values + result.update.values
 
     def personal(
         self,

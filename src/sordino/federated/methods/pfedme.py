@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
+
 from sordino._check import at_least, fraction, positive
 from sordino.config import option
 from sordino.federated.learner import Learner, train
@@ -41,12 +43,15 @@ class PFedMe(OwnModel, FedAvg):
         fraction("federated.method.step", self.step, one=True)
         at_least("federated.method.local_rounds", self.local_rounds, 1)
 
+    def held(self, anchor: torch.Tensor) -> Objective:
+        """The proximal term of the inner minimum."""
+        return Objective(proximal=(Proximal(self.strength, anchor),))
+
     def client(self, task: Task, learner: Learner, memory: ClientMemory) -> Reply:
         """Moves w towards personal models, keeps the last of these, and sends what changed in w."""
         w, steps, loss = task.start, 0, 0.0
         for number in range(self.local_rounds):
-            objective = Objective(proximal=(Proximal(self.strength, w),))
-            result = train(learner, replace(task, start=w, seeds=task.seeds.at("inner", number)), objective)
+            result = train(learner, replace(task, start=w, seeds=task.seeds.at("inner", number)), self.held(w))
             self.keep_own(memory, w + result.update.values)
             w, steps, loss = w + self.step * result.update.values, steps + result.steps, result.loss
         return Reply(task.client, task.bounding.clip(Update(w - task.start)), loss, steps)

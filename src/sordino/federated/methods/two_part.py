@@ -28,7 +28,8 @@ from sordino.federated.similarity import (
     weighted_sums,
 )
 from sordino.layout import ParameterLayout
-from sordino.privacy import Mixing, Phase, Reads, Released, Update
+from sordino.privacy import Mixing, Phase, PhasedPlan, Reads, Released, Update
+from sordino.seeds import Seeds
 
 __all__ = ["TwoPart"]
 
@@ -36,6 +37,9 @@ _SHARED: Final = "shared"
 _COUNT: Final = "count"
 _EMBEDDING: Final = "embedding"
 _PERSONAL: Final = "personal"
+
+_TINY: Final = 1e-12
+"""Keeps an embedding of zero from being divided by."""
 
 _CHOICES: Final = ("similarity", "uniform", "examples")
 
@@ -222,6 +226,24 @@ class TwoPart(FederatedMethod):
         nothing = torch.zeros_like(state.embeddings[known[0]])
         vectors = [state.embeddings.get(client, nothing).numpy() for client in clients]
         return cosines(vectors, centred=self.centred)
+
+    def newcomer(
+        self,
+        state: ServerState,
+        client: str,
+        *,
+        learner: Learner,
+        plan: PhasedPlan,
+        seeds: Seeds,
+    ) -> torch.Tensor:
+        """Everybody's personal parts by how alike they sound; their mean where a method does not listen."""
+        asked = [step.plan for step in plan.steps if step.phase.name == _EMBEDDING]
+        if not asked:
+            return self.start(state, client, learner.layout)
+        known = require_embeddings(learner, method=self.name)
+        heard = known.embed(client, state.values, fraction=1.0, seeds=seeds)
+        most = asked[0].clipper.bounds.total
+        return self.cold_start(state, heard * min(1.0, most / max(float(heard.norm()), _TINY)), learner.layout)
 
     def welcome(self, state: ServerState, embedding: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:
         """A model for a new speaker: the shared part, and everybody's personal parts by how alike they sound to this one.

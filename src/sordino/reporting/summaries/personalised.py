@@ -30,7 +30,7 @@ class PersonalisedSummary(Summariser):
         return Summary(
             title="Personal recognisers",
             sentences=list(_sentences(result)),
-            tables=[_rates(result), *_tests(result), _costs(result)],
+            tables=[_rates(result), *_new(result), *_tests(result), _costs(result)],
             plates=[plate] if plate else [],
         )
 
@@ -63,6 +63,38 @@ def _rates(result: Mapping[str, Any]) -> Table:
         note=(
             f"Word error rate on {result['test_is']}; 95 % bootstrap over speakers. Strong: the method with the fewest "
             "errors on the development utterances, which is how one is chosen; the test has no say in it."
+        ),
+    )
+
+
+def _new(result: Mapping[str, Any]) -> Iterator[Table]:
+    rows = {name: row["new_speakers"] for name, row in result["methods"].items() if row.get("new_speakers")}
+    if not rows:
+        return
+    groups, count = list(next(iter(rows.values()))["by_group"]), result["new_utterances"]
+    having = (
+        f"{count} utterance{'s' if count > 1 else ''} of their own at most" if count else "no utterance of their own"
+    )
+    yield Table(
+        name="personalised-new-speakers",
+        columns=[
+            Column("method", numeric=False),
+            *(Column(title) for title in ("new speakers, WER", "95 %", *groups, "worst speaker", "passes")),
+        ],
+        rows=[
+            [
+                Cell(_label(name, result["methods"][name])),
+                Cell(percent(row["wer"])),
+                Cell(interval(row["ci95"])),
+                *(Cell(percent(row["by_group"][group]["wer"])) for group in groups),
+                Cell(percent(row["worst_speaker"]["wer"]), detail=row["worst_speaker"]["speaker"]),
+                Cell(number(row["passes"])),
+            ]
+            for name, row in rows.items()
+        ],
+        note=(
+            f"{len(result['new_speakers'])} speakers who never trained; each method makes their models by its own rule from "
+            f"{having}. Passes: over those utterances, which is training that every new speaker does for itself."
         ),
     )
 
