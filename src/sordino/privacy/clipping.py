@@ -95,14 +95,22 @@ class Clipper:
                 "floating-point values; give client and server the same model and adapter settings."
             )
         raw = values.detach().to("cpu", torch.float32)
-        norms = tuple(block_norm(raw, block) for block in self.bounds.blocks)
+        norms = block_norms(raw, self.bounds.blocks)
         if not all(math.isfinite(norm) for norm in norms):
             return Clipped(torch.zeros_like(raw), (0.0,) * len(norms), (0.0,) * len(self.watched), finite=False)
-        watched = tuple(block_norm(raw, group) for group in self.watched)
-        clipped = np.zeros(self.size, np.float32)  # what no block covers would be bounded by nothing: it stays zero
+        watched = block_norms(raw, self.watched)
+        source, clipped = raw.numpy(), self._blank()
         for block, factor in zip(self.bounds.blocks, self.factors(norms), strict=True):
-            _scale(raw.numpy(), block, factor, into=clipped)
+            _scale(source, block, factor, into=clipped)
         return Clipped(torch.from_numpy(clipped), norms, watched, finite=True)
+
+    def _blank(self) -> npt.NDArray[np.float32]:
+        """Where a clipped copy goes: zero wherever no block will write, since nothing would bound what is there."""
+        copy, reached = np.empty(self.size, np.float32), 0
+        for start, stop in sorted(part for block in self.bounds.blocks for part in block.slices):
+            copy[reached:start], reached = 0, max(reached, stop)
+        copy[reached:] = 0
+        return copy
 
     def joint_norm(self, norms: Sequence[float]) -> float:
         """Norm of the whole update, without the blocks that are zeroed anyway, from its blocks' norms."""
@@ -123,16 +131,19 @@ class Clipper:
         return [factor(norm, bound) for norm, bound in pairs]
 
 
-def block_norm(values: torch.Tensor, block: Group) -> float:
-    """L2 norm of a block of float32 numbers, in float64, where no square of theirs overflows or vanishes."""
-    array, squares = values.numpy(), 0.0
-    piece = np.empty(_PIECE)
-    for start, stop in block.slices:
+def block_norms(values: torch.Tensor, blocks: Sequence[Group]) -> tuple[float, ...]:
+    """L2 norm of each block of float32 numbers, in float64, where no square of theirs overflows or vanishes."""
+    array, piece = values.numpy(), np.empty(_PIECE)
+
+    def squares(start: int, stop: int) -> float:
+        found = 0.0
         for first in range(start, stop, _PIECE):
             part = piece[: min(_PIECE, stop - first)]
             part[:] = array[first : first + len(part)]
-            squares += float(part.dot(part))
-    return math.sqrt(squares)
+            found += float(part.dot(part))
+        return found
+
+    return tuple(math.sqrt(sum(squares(start, stop) for start, stop in block.slices)) for block in blocks)
 
 
 def _scale(source: npt.NDArray[np.float32], block: Group, factor: float, *, into: npt.NDArray[np.float32]) -> None:

@@ -23,7 +23,7 @@ from sordino.layout import Group, ParameterLayout
 from sordino.privacy.allocations import Allocation, AllocationState, ClipBounds, ReleasedNorms
 from sordino.privacy.allocations.flat import Flat
 from sordino.privacy.bounding import Bounding, Parcel
-from sordino.privacy.clipping import Clipper, Rule, block_norm
+from sordino.privacy.clipping import Clipper, Rule, block_norms
 from sordino.privacy.cohort import CohortSampler
 from sordino.privacy.events import Event, GaussianEvent, GaussianRelease
 from sordino.privacy.indicators import indicator_std, rates, update_multiplier
@@ -194,7 +194,7 @@ class Plan(ABC):
         n = self.expected_cohort
         mean = values.div_(n).float()
         norms = ReleasedNorms(
-            norm_squared=tuple(block_norm(mean, block) ** 2 for block in self.clipper.bounds.blocks),
+            norm_squared=tuple(norm**2 for norm in block_norms(mean, self.clipper.bounds.blocks)),
             noise_std=tuple(std / n for std in self.total_stds(answered)),
             size=tuple(block.size for block in self.clipper.bounds.blocks),
             **self._noisy_rates(indicators, stream),

@@ -11,7 +11,7 @@ import torch
 from sordino.errors import PrivacyError
 from sordino.layout import Group
 from sordino.privacy.allocations import ReleasedNorms
-from sordino.privacy.clipping import Clipped, Clipper, block_norm
+from sordino.privacy.clipping import Clipped, Clipper, block_norms
 from sordino.privacy.noise import Stream
 from sordino.privacy.updates import ClippedSum, ClippedUpdate, Released
 
@@ -94,7 +94,7 @@ def noised(values: torch.Tensor, blocks: Sequence[Group], stds: Sequence[float])
         values: float32 [size]
     """
     norms = ReleasedNorms(
-        norm_squared=tuple(block_norm(values, block) ** 2 for block in blocks),
+        norm_squared=tuple(norm**2 for norm in block_norms(values, blocks)),
         noise_std=tuple(stds),
         size=tuple(block.size for block in blocks),
     )
