@@ -48,7 +48,7 @@ def keys(
 
 @app.command("serve")
 def serve(
-    model: Annotated[str, typer.Argument(help="Folder or hub id of a model of Llama's, Qwen's or T5's type.")],
+    model: Annotated[str, typer.Argument(help="Folder or hub id of a Llama, Qwen, T5 or Whisper, or pocket.")],
     *,
     key_folder: Annotated[
         Path | None, typer.Option("--keys", help="Folder with server.crt, server.key and holders.toml.")
@@ -62,6 +62,9 @@ def serve(
         str, typer.Option("--dtype", help="Number format to compute in: float32 or bfloat16.")
     ] = "float32",
     device: Annotated[str, typer.Option("--device", help="Where to compute: cpu, cuda, or auto.")] = "auto",
+    client_layers: Annotated[
+        int, typer.Option("--client-layers", help="Layers of a Whisper that clients keep, besides its convolutions.")
+    ] = 0,
     limits: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A limit of the server, e.g. --set max_batch=16."),
@@ -76,6 +79,8 @@ def serve(
     """Serve the hidden states of a model, until Ctrl-C.
 
     Tokens are those of the folder's holders.toml, and the one in SORDINO_SPLIT_TOKEN.
+
+    Of a Whisper, blocks after the clients' layers are served; "pocket" is the shipped speech encoder.
 
     Examples: sordino split serve Qwen/Qwen2-1.5B --keys keys --host 0.0.0.0, sordino split serve model --insecure
     """
@@ -101,6 +106,7 @@ def serve(
         insecure=insecure,
         dtype=dtype,
         device=device,
+        client_layers=client_layers,
         limits=build(Limits, parse_overrides(limits or [])),
     )
     counts = host_model(hosting, ready=ready, note=note, with_stdin=with_stdin)

@@ -44,6 +44,7 @@ class Hosting:
         insecure: without TLS, on a loopback address.
         dtype: number format to compute in, ``float32`` or ``bfloat16``.
         device: where to compute.
+        client_layers: layers of a Whisper that clients keep.
         limits: for each client.
     """
 
@@ -54,6 +55,7 @@ class Hosting:
     insecure: bool = False
     dtype: str = "float32"
     device: str = "cpu"
+    client_layers: int = 0
     limits: Limits = field(default_factory=Limits)
 
     def certificate(self) -> Certificate | None:
@@ -115,7 +117,7 @@ def host_model(
     dtype: Literal["float32", "bfloat16"] = "bfloat16" if hosting.dtype == "bfloat16" else "float32"
     one_of("--dtype", hosting.dtype, ("float32", "bfloat16"))
     _require_free(hosting.host, hosting.port)
-    model = LocalStates.load(hosting.model, dtype=dtype, device=str(device))
+    model = LocalStates.load(hosting.model, dtype=dtype, device=str(device), client_layers=hosting.client_layers)
     service = StatesService(model, holders=holders, limits=hosting.limits, note=note)
 
     async def run() -> None:

@@ -1,0 +1,47 @@
+"""A Whisper's layers in another process: what comes back is what the same layers give here, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from served import batch
+
+from sordino.errors import DataError
+from sordino.split import LocalStates
+from sordino.split.wire import RemoteStates
+from sordino.split.wire.spawn import ServerProcess, spawned
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")
+        limits = ("max_tokens=400", "max_message_mib=0.25")
+        arguments = [word for limit in limits for word in ("--set", limit)]
+        with spawned("pocket", "--client-layers", "1", *arguments) as running:
+            yield running
+
+
+def test_states_come_back_as_they_are_here(server: ServerProcess) -> None:
+    here = LocalStates.load("pocket", client_layers=1)
+    noised, mask = batch(128, (100, 41, 73))
+    with RemoteStates(server.endpoint, expected=here.describe()) as remote:
+        for reduction in (None, 4):
+            found = remote.states(noised, mask, layers=[2, 1], reduction=reduction)
+            assert torch.equal(found, here.states(noised, mask, layers=[2, 1], reduction=reduction))
+
+
+def test_recordings_that_are_too_much_are_cut_apart_or_refused(server: ServerProcess) -> None:
+    """0.25 MiB hold 500 frames of width 128: three recordings of 300 travel one by one."""
+    here = LocalStates.load("pocket", client_layers=1)
+    with RemoteStates(server.endpoint) as remote:
+        noised, mask = batch(128, (300, 300, 300))
+        torch.testing.assert_close(remote.states(noised, mask, layers=[2]), here.states(noised, mask, layers=[2]))
+        assert remote.traffic.calls == 4  # with the question for the card
+        with pytest.raises(DataError, match="max_tokens = 400, and the batch has 401"):
+            remote.states(*batch(128, (401,)), layers=[1], reduction=8)
+        with pytest.raises(DataError, match=r"max_message_mib = 0\.25"):
+            remote.states(*batch(128, (300,)), layers=[1, 2])
+        assert remote.traffic.calls == 4
