@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,12 +13,12 @@ from sordino.errors import ConfigError
 from sordino.privacy import GaussianRelease, PlainRelease, make_statement
 from sordino.privacy.noise import Stream
 from sordino.split import LocalStates
-from sordino.split.exchange import Sent
 from sordino.split.methods import METHODS, Scene
 from sordino.split.modes import MODES
 from sordino.split.modes.accounted import Accounted
 from sordino.split.modes.as_published import AsPublished
 from sordino.split.stand_in import StandIn
+from sordino.split.tally import Sent, Tally
 from sordino.split.trained_server import TrainedServer
 
 
@@ -37,7 +38,20 @@ def test_as_published_has_no_guarantee_left(scene: Scene) -> None:
     assert sum(isinstance(event, PlainRelease) for event in events) == 2
     assert sum(event == scene.sender.noise.event("token", space=scene.sender.space) for event in events) == 3
     assert make_statement(scene.sender.ledger.terms, events).words.startswith("No privacy guarantee")
-    assert fitted.sent.up > 2 * int(scene.train.mask.sum()) * 4 * 64  # embeddings anew, and gradients, every epoch
+    tokens, texts = int(scene.train.mask.sum()), len(scene.train)
+    embeddings, states = 4 * (tokens * 64 + texts), 4 * tokens * 2 * 16
+    # States to calibrate on, and in each epoch embeddings anew, states of them, and gradients as large.
+    assert fitted.sent == Sent(up=embeddings + 2 * (embeddings + states), down=3 * states)
+    assert scene.sender.tally.total == Sent(up=2 * (embeddings + states), down=2 * states)
+    asked = fitted.scores(scene.train), fitted.sent_for(scene.train)
+    assert asked[1] == Sent(up=embeddings, down=states)
+    assert scene.sender.tally.total == Sent(up=3 * embeddings + 2 * states, down=3 * states)  # asked once
+
+
+def test_a_tally_goes_on_where_the_last_process_ended(tmp_path: Path) -> None:
+    for _ in range(2):
+        Tally(tmp_path / "beside.json").add(Sent(up=3, down=5))
+    assert Tally(tmp_path / "beside.json").total == Sent(up=6, down=10)
 
 
 def test_accounted_pays_for_every_step(scene: Scene) -> None:

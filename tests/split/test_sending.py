@@ -14,9 +14,10 @@ from sordino.privacy import Ledger, NoiseSource
 from sordino.seeds import Seeds
 from sordino.split import LocalStates, ModelCard
 from sordino.split.embedding import ClientEmbedding
-from sordino.split.exchange import Exchange, Sent
+from sordino.split.exchange import Exchange
 from sordino.split.sending import Sender
 from sordino.split.sequences import Sequences
+from sordino.split.tally import Sent
 
 
 @dataclass

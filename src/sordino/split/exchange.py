@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -12,28 +11,14 @@ import torch
 from sordino.records import replace_file
 from sordino.split.hidden_states import StateServer
 from sordino.split.sequences import Sequences, padded
+from sordino.split.tally import Sent, Tally
 
-__all__ = ["Exchange", "Sent"]
+__all__ = ["Exchange"]
 
 _BATCH: Final = 32
-_FLOAT: Final = 4
+_NUMBER: Final = 4
+"""Bytes of a float32, and of an int32: embeddings, states, lengths."""
 _Key: TypeAlias = tuple[tuple[int, ...], int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """Bytes of tensors, counted from those that were handed over.
-
-    Attributes:
-        up: of embeddings and lengths.
-        down: of states.
-    """
-
-    up: int = 0
-    down: int = 0
-
-    def __add__(self, other: Sent) -> Sent:
-        return Sent(self.up + other.up, self.down + other.down)
 
 
 class Exchange:
@@ -45,6 +30,7 @@ class Exchange:
         noised: what the server gets of them.
         server: gives states; None where there is nothing to ask.
         folder: states are kept here, so that a run that goes on need not ask again; None keeps them in memory alone.
+        tally: counts what is asked for, where nothing is kept on disk that would tell.
 
     Shape:
         clean, noised: float32 [all tokens, d]
@@ -58,16 +44,22 @@ class Exchange:
         noised: torch.Tensor,
         server: StateServer,
         folder: Path | None = None,
+        tally: Tally | None = None,
     ) -> None:
-        self.sequences, self.server, self._folder = sequences, server, folder
+        self.sequences, self.server, self._folder, self._tally = sequences, server, folder, tally
         self.clean, self.noised = padded(clean, sequences.mask), padded(noised, sequences.mask)
         self._states: dict[_Key, torch.Tensor] = {}
         self._sent: dict[_Key, Sent] = {}
 
-    def with_server(self, server: StateServer) -> Exchange:
+    def with_server(self, server: StateServer, *, tally: Tally | None = None) -> Exchange:
         """The same sequences, sent as they were to another server; nothing is kept on disk of it."""
-        rows = (one[self.mask] for one in (self.clean, self.noised))
-        return Exchange(self.sequences, clean=next(rows), noised=next(rows), server=server)
+        clean, noised = (one[self.mask] for one in (self.clean, self.noised))
+        return Exchange(self.sequences, clean=clean, noised=noised, server=server, tally=tally)
+
+    def showing(self, noised: torch.Tensor, *, tally: Tally) -> Exchange:
+        """The same sequences, of which the server gets other rows [all tokens, d]; they must be made of those it may see."""
+        clean = self.clean[self.mask]
+        return Exchange(self.sequences, clean=clean, noised=noised, server=self.server, tally=tally)
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -93,8 +85,7 @@ class Exchange:
             path = self._path(key)
             rows = _read(path) if path is not None and path.exists() else self._fetch(key, path)
             self._states[key] = padded(rows, self.mask).transpose(1, 2)
-            up = _FLOAT * (len(rows) * self.noised.shape[2] + len(self))
-            self._sent[key] = Sent(up, _FLOAT * rows.numel())
+            self._sent[key] = self._bytes(key)
         return self._states[key]
 
     def sent(self, layers: Sequence[int], *, reduction: int | None = None) -> Sent:
@@ -112,11 +103,19 @@ class Exchange:
         name = f"states-{'-'.join(map(str, layers))}-r{reduction or 1}-{self.server.describe().fingerprint}.safetensors"
         return None if self._folder is None else self._folder / name
 
+    def _bytes(self, key: _Key) -> Sent:
+        layers, reduction = key
+        tokens, width = int(self.mask.sum()), self.noised.shape[2]
+        down = tokens * len(layers) * (width // (reduction or 1))
+        return Sent(_NUMBER * (tokens * width + len(self)), _NUMBER * down)
+
     def _fetch(self, key: _Key, path: Path | None) -> torch.Tensor:
         """Rows [all tokens, layers, width], from batches of sequences of about one length."""
         from safetensors.torch import save
 
         layers, reduction = key
+        if self._tally is not None:
+            self._tally.add(self._bytes(key))
         width = self.noised.shape[2] // (reduction or 1)
         result = torch.zeros(*self.mask.shape, len(layers), width)
         order = torch.argsort(self.sequences.lengths, stable=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import torch
 
 from sordino.split.corrector import Scorer
-from sordino.split.exchange import Exchange, Sent
+from sordino.split.exchange import Exchange
 from sordino.split.hidden_states import StateServer
 from sordino.split.methods.base import Scene
 from sordino.split.side_network import SideNetwork
+from sordino.split.tally import Sent, Tally
 
 __all__ = ["FittedCorrector", "fit_corrector"]
 
@@ -28,13 +29,18 @@ class FittedCorrector:
         reduction: r, or None for full width.
         server: what answers for sequences that it was not trained on.
         sent: bytes that training took.
+        tally: counts what that server is asked; None where the exchanges tell.
+        received: what the server got back while it learned; see `sordino.split.modes.base.Channel.received`.
     """
 
     learner: Scorer
     layers: tuple[int, ...]
     reduction: int | None
     server: StateServer
-    sent: Sent
+    sent: Sent = field(default_factory=Sent)
+    tally: Tally | None = None
+    received: torch.Tensor | None = None
+    _asked: dict[Exchange, Exchange] = field(default_factory=dict, repr=False)
 
     @torch.no_grad()
     def scores(self, exchange: Exchange) -> torch.Tensor:
@@ -52,7 +58,12 @@ class FittedCorrector:
         return self._served(exchange).sent(self.layers, reduction=self.reduction)
 
     def _served(self, exchange: Exchange) -> Exchange:
-        return exchange if exchange.server is self.server else exchange.with_server(self.server)
+        """The exchange with the server that has learned; one for each, so that nothing is asked twice."""
+        if exchange.server is self.server:
+            return exchange
+        if exchange not in self._asked:
+            self._asked[exchange] = exchange.with_server(self.server, tally=self.tally)
+        return self._asked[exchange]
 
 
 def fit_corrector(scene: Scene, *, residual: bool = True, full_width: bool = False) -> FittedCorrector:
@@ -80,4 +91,12 @@ def fit_corrector(scene: Scene, *, residual: bool = True, full_width: bool = Fal
         learner = scene.readout.learner(network, width=width)
         network.calibrate(train.clean, train.states(scene.layers, reduction=asked), train.mask)
         scene.mode.train(learner, train, channel=channel, seeds=seeds)
-    return FittedCorrector(learner, scene.layers, asked, channel.server, channel.sent)
+    return FittedCorrector(
+        learner,
+        layers=scene.layers,
+        reduction=asked,
+        server=channel.server,
+        sent=channel.sent,
+        tally=channel.tally,
+        received=channel.received,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Protocol, TypeAlias
 
 import torch
@@ -12,13 +12,15 @@ from sordino.errors import ConfigError
 from sordino.seeds import Seeds
 from sordino.split.bottleneck import Bottleneck
 from sordino.split.corrector import Learner
-from sordino.split.exchange import Exchange, Sent
+from sordino.split.exchange import Exchange
 from sordino.split.local_server import LocalStates
+from sordino.split.tally import Sent, Tally
 from sordino.split.trained_server import TrainedServer
 
 __all__ = ["GradientChannel", "LearningServer", "open_channel"]
 
-_FLOAT: Final = 4
+_NUMBER: Final = 4
+"""Bytes of a float32 or int32."""
 _Pay: TypeAlias = Callable[[int], torch.Tensor]
 _Release: TypeAlias = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -48,6 +50,8 @@ class GradientChannel:
         pay: called before each epoch; gives the noised embeddings of that epoch, padded.
         release: what is sent of a batch's gradient.
         sent: bytes so far.
+        tally: counts them.
+        received: see `Channel.received`.
 
     Shape:
         pay: float32 [sequences, longest, d]
@@ -60,7 +64,9 @@ class GradientChannel:
     weight: float
     pay: _Pay
     release: _Release
-    sent: Sent = field(default_factory=Sent)
+    sent: Sent
+    tally: Tally
+    received: torch.Tensor
 
     def begin(self, epoch: int) -> None:
         """See `Channel.begin`."""
@@ -70,9 +76,11 @@ class GradientChannel:
         """See `Channel.states`."""
         self._graph = self.server.forward(self._noised[rows], self.exchange.mask[rows])
         tokens, (_, layers, _, width) = int(self.exchange.mask[rows].sum()), self._graph.shape
-        # Embeddings and the gradient go up, states come down.
-        states = _FLOAT * tokens * layers * width
-        self.sent += Sent(_FLOAT * tokens * self._noised.shape[2] + states, states)
+        states = tokens * layers * width
+        # Embeddings, lengths and a gradient as large as the states go up; states come down.
+        step = Sent(_NUMBER * (tokens * self._noised.shape[2] + len(rows) + states), _NUMBER * states)
+        self.sent += step
+        self.tally.add(step)
         return self._graph.detach().requires_grad_()
 
     def loss(self, learner: Learner, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor | float:
@@ -89,7 +97,9 @@ class GradientChannel:
     def give_back(self, states: torch.Tensor, rows: torch.Tensor) -> None:
         """Sends the gradient at the states, as the mode releases it."""
         if states.grad is not None:
-            self.server.learn(self._graph, self.release(states.grad, self.exchange.mask[rows]))
+            released = self.release(states.grad, self.exchange.mask[rows])
+            self.received[rows] += released
+            self.server.learn(self._graph, released)
 
 
 def open_channel(
@@ -100,6 +110,7 @@ def open_channel(
     reduction: int | None,
     pay: _Pay,
     release: _Release,
+    tally: Tally,
     seeds: Seeds,
 ) -> GradientChannel:
     """A channel to a server in this process.
@@ -122,5 +133,15 @@ def open_channel(
             else None
         )
     return GradientChannel(
-        exchange=exchange, server=server, bottleneck=bottleneck, weight=options.bottleneck, pay=pay, release=release
+        exchange=exchange,
+        server=server,
+        bottleneck=bottleneck,
+        weight=options.bottleneck,
+        pay=pay,
+        release=release,
+        sent=exchange.sent(
+            layers, reduction=reduction
+        ),  # the side network is calibrated on the states at the beginning
+        tally=tally,
+        received=torch.zeros_like(exchange.states(layers, reduction=reduction)),
     )

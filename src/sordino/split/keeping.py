@@ -10,7 +10,6 @@ from pathlib import Path
 from sordino.errors import ConfigError, DataError
 from sordino.records import replace_file
 from sordino.split.corrector import Corrector
-from sordino.split.exchange import Sent
 from sordino.split.fitting import FittedCorrector
 from sordino.split.heads import Classifier
 from sordino.split.hidden_states import ModelCard, StateServer
@@ -87,5 +86,5 @@ def load_corrector(folder: Path, *, server: StateServer) -> Kept:
             f"{folder} was trained with {card.model} (card {card.fingerprint}), the server has "
             f"{server.describe().model} (card {server.describe().fingerprint}); find that one, or train again."
         )
-    fitted = FittedCorrector(corrector.eval(), layers, reduction, server, Sent())
+    fitted = FittedCorrector(corrector.eval(), layers=layers, reduction=reduction, server=server)
     return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens)

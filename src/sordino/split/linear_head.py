@@ -8,8 +8,9 @@ from typing import Any
 
 import torch
 
-from sordino.split.exchange import Exchange, Sent
+from sordino.split.exchange import Exchange
 from sordino.split.heads import pooled
+from sordino.split.tally import Sent
 
 __all__ = ["FittedHead", "fit_head"]
 

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.corrector import Scorer
-    from sordino.split.exchange import Exchange, Sent
+    from sordino.split.exchange import Exchange
     from sordino.split.methods.base import Fitted
     from sordino.split.side_network import SideNetwork
+    from sordino.split.tally import Sent
 
 __all__ = ["Labels", "Readout"]
 

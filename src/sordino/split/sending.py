@@ -21,6 +21,7 @@ from sordino.privacy import Ledger, NoiseSource
 from sordino.records import replace_file
 from sordino.split.noise import EmbeddingNoise, Space
 from sordino.split.noise.base import Unit
+from sordino.split.tally import Tally
 
 __all__ = ["Sender"]
 
@@ -38,6 +39,7 @@ class Sender:
         ledger: pays.
         source: where randomness comes from.
         folder: what was drawn is kept here, so that a run that goes on draws nothing again; None keeps it in memory alone.
+        tally: counts what goes beside the exchanges.
     """
 
     noise: EmbeddingNoise
@@ -46,6 +48,7 @@ class Sender:
     ledger: Ledger
     source: NoiseSource = field(default_factory=NoiseSource)
     folder: Path | None = None
+    tally: Tally = field(default_factory=Tally)
 
     def once(self, sets: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         """The noised rows of some sets of sequences, the same whenever they are asked for.

@@ -9,8 +9,8 @@ from sordino.evaluation.classification import classification
 from sordino.experiments.split.attacking import empirical_privacy
 from sordino.experiments.split.material import Material
 from sordino.seeds import Seeds
-from sordino.split.exchange import Sent
 from sordino.split.methods import Fitted, SplitMethod
+from sordino.split.tally import Sent, Tally
 
 __all__ = ["CONTROL", "measured", "totals"]
 
@@ -59,10 +59,15 @@ def measured(
     return result
 
 
-def totals(material: Material) -> dict[str, int]:
-    """Bytes of all tensors both ways in the whole life of the run, its earlier processes included: each went once."""
+def totals(material: Material, tally: Tally) -> dict[str, int]:
+    """Bytes of all tensors both ways in the whole life of the run, its earlier processes included.
+
+    Args:
+        material: what went once, whoever asked for it.
+        tally: counted what went besides.
+    """
     asked = (*material.noised.values(), material.clean["public"])
-    return _bytes(sum((exchange.total for exchange in asked), Sent()))
+    return _bytes(sum((exchange.total for exchange in asked), tally.total))
 
 
 def _bytes(sent: Sent) -> dict[str, int]:

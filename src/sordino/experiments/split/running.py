@@ -26,6 +26,7 @@ from sordino.split.keeping import save_corrector
 from sordino.split.methods import Fitted, Scene, SplitMethod
 from sordino.split.readout import Labels
 from sordino.split.sending import Sender
+from sordino.split.tally import Tally
 
 __all__ = ["run_split"]
 
@@ -97,6 +98,7 @@ def _run(
         ledger=ledger,
         source=NoiseSource(seeds.at("noise") if options.simulation.seeded else None),
         folder=kept,
+        tally=Tally(kept / "beside.json"),
     )
     material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=kept)
     layers = chosen_layers(options, served, material.noised["train"])
@@ -166,7 +168,7 @@ def _result(
         "run": str(folder.path),
         "methods": methods,
         "attacks": attacks,
-        "bytes": totals(material),
+        "bytes": totals(material, sender.tally),
         "wire": served.traffic,
         "layers": list(layers),
         "server": served.server.describe().to_json() | {"place": options.server.place},

@@ -14,9 +14,10 @@ from sordino.split.readout import Readout
 if TYPE_CHECKING:
     import torch
 
-    from sordino.split.exchange import Exchange, Sent
+    from sordino.split.exchange import Exchange
     from sordino.split.hidden_states import StateServer
     from sordino.split.sending import Sender
+    from sordino.split.tally import Sent
 
 __all__ = ["METHODS", "Fitted", "Scene", "SplitMethod"]
 

@@ -19,6 +19,6 @@ class EmbeddingMean(SplitMethod):
 
     def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""
-        from sordino.split.exchange import Sent
+        from sordino.split.tally import Sent
 
         return scene.readout.fit_head(scene.train, features=lambda exchange: exchange.clean, used=lambda _: Sent())

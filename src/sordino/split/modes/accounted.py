@@ -85,6 +85,7 @@ class Accounted(TrainingMode):
             reduction=reduction,
             pay=lambda _: exchange.noised,
             release=release,
+            tally=sender.tally,
             seeds=seeds,
         )
 

@@ -63,5 +63,6 @@ class AsPublished(TrainingMode):
             reduction=reduction,
             pay=pay,
             release=lambda gradient, _: gradient,
+            tally=sender.tally,
             seeds=seeds,
         )

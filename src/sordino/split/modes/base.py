@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     import torch
 
     from sordino.split.corrector import Learner
-    from sordino.split.exchange import Exchange, Sent
+    from sordino.split.exchange import Exchange
     from sordino.split.hidden_states import StateServer
     from sordino.split.sending import Sender
+    from sordino.split.tally import Sent, Tally
 
 __all__ = ["MODES", "Channel", "TrainingMode"]
 
@@ -34,6 +35,20 @@ class Channel(Protocol):
     @property
     def sent(self) -> Sent:
         """Bytes so far."""
+        ...
+
+    @property
+    def tally(self) -> Tally | None:
+        """Counts what the server is asked beside the exchanges; None where they tell all."""
+        ...
+
+    @property
+    def received(self) -> torch.Tensor | None:
+        """What the server got back for each state, summed over the epochs; None where nothing goes back.
+
+        Shape:
+            result: float32 [sequences, L', longest, width]
+        """
         ...
 
     def begin(self, epoch: int) -> None:

@@ -21,6 +21,9 @@ __all__ = ["ClientOnly"]
 class _Fetched:
     """States that were fetched once for one draw of noise; nothing goes back."""
 
+    tally = None
+    received = None
+
     def __init__(self, exchange: Exchange, *, layers: tuple[int, ...], reduction: int | None) -> None:
         self.server = exchange.server
         self._states = exchange.states(layers, reduction=reduction)
