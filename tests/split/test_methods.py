@@ -13,6 +13,7 @@ from sordino.data.texts import Example
 from sordino.errors import ConfigError, DataError
 from sordino.split import LocalStates, ModelCard
 from sordino.split.embedding import ClientEmbedding
+from sordino.split.embedding_gan import FittedGan
 from sordino.split.exchange import Exchange
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import load_corrector, save_corrector
@@ -72,6 +73,19 @@ def test_a_reducer_saves_downlink(scene: Scene) -> None:
     reduced, full = (METHODS.get(name)().fit(scene).sent for name in ("hidden-echo", "no-reducer"))
     assert full.down == 4 * reduced.down
     assert full.up == reduced.up
+
+
+def test_the_generator_brings_embeddings_closer_and_draws_nothing(scene: Scene) -> None:
+    fitted = METHODS.get("gan-dp")(epochs=60, lr=2e-3).fit(scene)
+    assert isinstance(fitted, FittedGan)
+    for texts, share in ((scene.public_noised, 0.5), (scene.train, 0.95)):  # those it learned from, and others
+        shown = fitted.shown(texts)
+        assert shown is fitted.shown(texts)
+        before, after = ((one.noised - texts.clean)[texts.mask].square().mean() for one in (texts, shown))
+        assert after < share * before
+    assert len(scene.sender.ledger.charges) == 1
+    # The training texts went anew, denoised; the public ones went nowhere.
+    assert scene.sender.tally.total == fitted.sent == scene.train.sent([6])
 
 
 def test_fixed_layers_end_with_the_last(scene: Scene) -> None:
