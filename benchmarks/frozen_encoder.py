@@ -1,10 +1,12 @@
 """Local training with a frozen encoder: its output kept, against the encoder run in every step.
 
-    python benchmarks/frozen_encoder.py [--json] [--real]
+    python benchmarks/frozen_encoder.py [--json] [--real | --medium]
 
 Prints ``cached_ratio`` (processor time with the kept output divided by that without, the first look at the clips not
 counted), ``first_round_ratio`` (with it), and the largest difference of a client's mean loss. The clips are noise: what is
 said in them changes no time. ``--real`` takes Whisper tiny.en and SmolLM2-135M from SORDINO_WEIGHTS, with two clients.
+``--medium`` puts an encoder of Whisper medium's shape, with random weights, and its window of 30 s before the same decoder:
+one client of one clip, and minutes.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from interleaving import print_result, ratios, seconds
+from transformers import WhisperConfig, WhisperModel
 
 from sordino.data import FeatureStore, Utterance, write_audio
 from sordino.federated import LocalOptions, SpeechLearner
@@ -25,19 +29,40 @@ from sordino.models.connectors.linear import Linear
 from sordino.seeds import Seeds
 
 
-def options(*, real: bool) -> ModelOptions:
-    """A model whose encoder has no adapters."""
-    if not real:
-        return ModelOptions(lora=LoraOptions(encoder_targets=()))
+@dataclass(frozen=True)
+class Case:
+    """What is trained, and how much of it."""
+
+    options: ModelOptions
+    clients: int
+    clips_each: int
+    repeats: int
+
+
+def case(which: str, folder: Path) -> Case:
+    """A model whose encoder has no adapters: the pocket's, or a Whisper's before SmolLM2-135M."""
+    if which == "pocket":
+        return Case(ModelOptions(lora=LoraOptions(encoder_targets=())), clients=8, clips_each=6, repeats=15)
     weights = Path(os.environ["SORDINO_WEIGHTS"])
-    return ModelOptions(
-        encoder=str(weights / "whisper-tiny.en"),
+    encoder = weights / "whisper-tiny.en" if which == "real" else medium(folder)
+    options = ModelOptions(
+        encoder=str(encoder),
         decoder=str(weights / "smollm2-135m"),
         connector=Linear(stack=5),
-        window_s=8.0,
+        window_s=8.0 if which == "real" else 30.0,
         prompt="Transcribe: {audio}",
         train_encoder=False,
     )
+    clients, clips_each, repeats = (2, 6, 3) if which == "real" else (1, 1, 2)
+    return Case(options, clients=clients, clips_each=clips_each, repeats=repeats)
+
+
+def medium(folder: Path) -> Path:
+    """A Whisper with an encoder of the medium model's shape and hardly any decoder."""
+    shape = WhisperConfig(d_model=1024, encoder_layers=24, encoder_attention_heads=16, encoder_ffn_dim=4096,
+                          decoder_layers=1, decoder_attention_heads=16, decoder_ffn_dim=64)  # fmt: skip
+    WhisperModel(shape).save_pretrained(folder / "medium")
+    return folder / "medium"
 
 
 def clips(folder: Path, *, window_s: float, count: int) -> list[Utterance]:
@@ -61,14 +86,13 @@ def learner(model: SpeechLLM, utterances: list[Utterance], *, clients: int) -> S
 def main() -> None:
     """Measures and prints."""
     torch.set_num_threads(1)
-    real = "--real" in sys.argv[1:]
-    clients, repeats = (2, 3) if real else (8, 15)
-    model = load_model(options(real=real))
-    plain = load_model(options(real=real))
-    plain.frozen_encoder = None
-    start = model.flat.snapshot()
     with tempfile.TemporaryDirectory() as folder:
-        utterances = clips(Path(folder), window_s=model.window_s, count=6 * clients)
+        which = next((name for name in ("real", "medium") if f"--{name}" in sys.argv[1:]), "pocket")
+        measured = case(which, Path(folder))
+        model, plain = load_model(measured.options), load_model(measured.options)
+        plain.frozen_encoder = None
+        start, clients = model.flat.snapshot(), measured.clients
+        utterances = clips(Path(folder), window_s=model.window_s, count=measured.clips_each * clients)
         cached, every = (learner(one, utterances, clients=clients) for one in (model, plain))
 
         def train(by: SpeechLearner) -> list[float]:
@@ -80,8 +104,8 @@ def main() -> None:
         losses = zip(train(cached), train(every), strict=True)
         taken = seconds(
             {"cached": lambda: train(cached), "first_round": train_anew, "every_step": lambda: train(every)},
-            repeats=repeats,
-            warm_up=1,
+            repeats=measured.repeats,
+            warm_up=1 if which == "pocket" else 0,
         )
     found = ratios(taken, floor="every_step")
     print_result(

@@ -1,9 +1,9 @@
 """What single updates of an experiment's clients give away: the words and the voice, bare and as the plan lets them out.
 
 Speakers of the training data are dealt to the attacker, as somebody whose recordings are public, and to the victims.
-Everybody's update on one utterance is made by the experiment's own local training. As it is let out means: clipped, with
-all the noise of the round's sum on it, and everybody else's part subtracted, which is the attacker that differential
-privacy is proven against.
+Everybody's update on one utterance, or on a few, is made by the experiment's own local training. As it is let out means:
+clipped, with all the noise of the round's sum on it, and everybody else's part subtracted, which is the attacker that
+differential privacy is proven against.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ Matrix = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Gathered:
-    """Updates on one utterance each, all from the experiment's first model.
+    """Updates on one utterance each, or on a few of one speaker's, all from the experiment's first model.
 
     Attributes:
-        updates: float32 [utterances, size], bare.
-        texts: what was said.
+        updates: float32 [updates, size], bare.
+        texts: what was said in each.
         speakers: by whom.
-        mels: log-mels on a coarse grid of bands and times, float64 [utterances, cells].
-        victims: whether the speaker is a victim, bool [utterances]; the others' recordings are public.
-        each: utterances of every speaker, which stand one after another.
+        mels: log-mels on a coarse grid of bands and times, the mean of an update's, float64 [updates, cells].
+        victims: whether the speaker is a victim, bool [updates]; the others' recordings are public.
+        each: updates of every speaker, which stand one after another.
         layout: of the updates.
     """
 
@@ -71,46 +71,48 @@ class Gathered:
 
 
 def gather_updates(
-    parts: Assembly, *, seeds: Seeds, speakers: int = _SPEAKERS, utterances: int = _UTTERANCES
+    parts: Assembly, *, seeds: Seeds, speakers: int = _SPEAKERS, utterances: int = _UTTERANCES, together: int = 1
 ) -> Gathered:
-    """Trains on single utterances as a client would that had no other.
+    """Trains on single utterances, or on a few together, as a client would that had no other.
 
     Args:
         parts: the experiment.
         seeds: of who is a victim, and of local training.
         speakers: at most so many; a third are victims.
         utterances: of each; whoever has fewer is left out.
+        together: utterances behind one update.
 
     Raises:
-        ConfigError: fewer than six speakers have enough utterances.
+        ConfigError: fewer than six speakers have enough utterances for two updates.
     """
     learner = _learner(parts)
     owned: dict[str, list[Utterance]] = {}
     for utterance in parts.splits.train:
         owned.setdefault(utterance.speaker, []).append(utterance)
-    most = min(utterances, max(map(len, owned.values())))
-    enough = sorted(name for name, clips in owned.items() if len(clips) >= most > 1)
+    each = min(utterances, max(map(len, owned.values()))) // together
+    enough = sorted(name for name, clips in owned.items() if len(clips) // together >= each > 1)
     if len(enough) < _FEWEST_SPEAKERS:
+        fewest = max(each, 2) * together
         raise ConfigError(
-            f"--updates needs {_FEWEST_SPEAKERS} speakers with {most} utterances, at least 2: the training data has "
+            f"--updates needs {_FEWEST_SPEAKERS} speakers with {fewest} utterances: the training data has "
             f"{len(enough)}; name a larger corpus."
         )
     order = seeds.at("victims").generator().permutation(len(enough))[:speakers]
     chosen = [enough[index] for index in order]
-    clips = [clip for name in chosen for clip in owned[name][:most]]
-    single = replace(learner, clients={str(index): (clip,) for index, clip in enumerate(clips)})
+    groups = [tuple(owned[name][at * together : (at + 1) * together]) for name in chosen for at in range(each)]
+    alone = replace(learner, clients={str(index): clips for index, clips in enumerate(groups)})
     start = parts.model.flat.snapshot()
-    updates = np.empty((len(clips), parts.model.layout.size), np.float32)
-    for index in range(len(clips)):
-        updates[index] = single.fit(str(index), start, seeds=seeds.at("training", index)).update.values.numpy()
+    updates = np.empty((len(groups), parts.model.layout.size), np.float32)
+    for index in range(len(groups)):
+        updates[index] = alone.fit(str(index), start, seeds=seeds.at("training", index)).update.values.numpy()
     parts.model.flat.load(start)
     return Gathered(
         updates=updates,
-        texts=[clip.text for clip in clips],
-        speakers=[clip.speaker for clip in clips],
-        mels=np.stack([_coarse(parts, clip) for clip in clips]),
-        victims=np.repeat(np.arange(len(chosen)) < max(2, len(chosen) // 3), most),
-        each=most,
+        texts=[" ".join(clip.text for clip in clips) for clips in groups],
+        speakers=[clips[0].speaker for clips in groups],
+        mels=np.stack([np.mean([_coarse(parts, clip) for clip in clips], axis=0) for clips in groups]),
+        victims=np.repeat(np.arange(len(chosen)) < max(2, len(chosen) // 3), each),
+        each=each,
         layout=parts.model.layout,
     )
 
