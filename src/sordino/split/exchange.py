@@ -10,7 +10,7 @@ import torch
 
 from sordino.records import replace_file
 from sordino.split.hidden_states import StateServer
-from sordino.split.sequences import Sequences, padded
+from sordino.split.sequences import Lengths, padded
 from sordino.split.tally import Sent, Tally
 
 __all__ = ["Exchange"]
@@ -25,7 +25,7 @@ class Exchange:
     """A set of sequences from the client's side.
 
     Args:
-        sequences: tokens, lengths and labels; they stay here.
+        sequences: lengths and labels, and what else is known of them; they stay here.
         clean: embeddings of all tokens; they stay here.
         noised: what the server gets of them.
         server: gives states; None where there is nothing to ask.
@@ -38,7 +38,7 @@ class Exchange:
 
     def __init__(
         self,
-        sequences: Sequences,
+        sequences: Lengths,
         *,
         clean: torch.Tensor,
         noised: torch.Tensor,

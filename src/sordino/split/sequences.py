@@ -1,4 +1,4 @@
-"""Token sequences of any length, held without padding and padded when they are used."""
+"""Sequences of any length, held without padding and padded when they are used."""
 
 from __future__ import annotations
 
@@ -9,27 +9,47 @@ from typing import Self
 
 import torch
 
-__all__ = ["Sequences", "padded"]
+__all__ = ["Lengths", "Sequences", "padded"]
 
 
-@dataclass(frozen=True)
-class Sequences:
+@dataclass(frozen=True, kw_only=True)
+class Lengths:
+    """Some sequences, of whatever they are: how long they are, and their labels.
+
+    Attributes:
+        lengths: tokens, or frames, of each sequence.
+        labels: number of each sequence's label.
+
+    Shape:
+        lengths, labels: int64 [sequences]
+    """
+
+    lengths: torch.Tensor
+    labels: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @cached_property
+    def mask(self) -> torch.Tensor:
+        """Which places of the padded batch hold a token: bool [sequences, longest]."""
+        return torch.arange(int(self.lengths.max())) < self.lengths[:, None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequences(Lengths):
     """Some token sequences and their labels.
 
     Attributes:
         ids: of all tokens, one sequence after the other.
-        lengths: tokens of each sequence.
-        labels: number of each sequence's label.
         given: how many tokens of each come before those that are to be written; all of them where nothing is.
 
     Shape:
         ids: int64 [all tokens]
-        lengths, labels, given: int64 [sequences]
+        given: int64 [sequences]
     """
 
     ids: torch.Tensor
-    lengths: torch.Tensor
-    labels: torch.Tensor
     given: torch.Tensor
 
     @classmethod
@@ -40,19 +60,11 @@ class Sequences:
         flat = [token for one in ids for token in one]
         lengths = [len(one) for one in ids]
         return cls(
-            torch.tensor(flat),
-            torch.tensor(lengths),
-            torch.tensor(labels or [0] * len(ids)),
-            torch.tensor(given if given is not None else lengths),
+            ids=torch.tensor(flat),
+            lengths=torch.tensor(lengths),
+            labels=torch.tensor(labels or [0] * len(ids)),
+            given=torch.tensor(given if given is not None else lengths),
         )
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    @cached_property
-    def mask(self) -> torch.Tensor:
-        """Which places of the padded batch hold a token: bool [sequences, longest]."""
-        return torch.arange(int(self.lengths.max())) < self.lengths[:, None]
 
     @cached_property
     def padded_ids(self) -> torch.Tensor:

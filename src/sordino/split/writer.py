@@ -7,6 +7,7 @@ from torch.nn import functional
 
 from sordino.split.corrector import Learner
 from sordino.split.exchange import Exchange
+from sordino.split.sequences import Sequences
 from sordino.split.side_network import SideNetwork
 
 __all__ = ["Writer"]
@@ -37,7 +38,9 @@ class Writer(Learner):
 
     def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         """Cross-entropy of the tokens that are to be written; those that are given do not count."""
-        ids, mask = exchange.sequences.padded_ids[rows], exchange.mask[rows]
-        written = mask & (torch.arange(mask.shape[1]) >= exchange.sequences.given[rows][:, None])
+        sequences, mask = exchange.sequences, exchange.mask[rows]
+        assert isinstance(sequences, Sequences)  # noqa: S101 - only texts are written on
+        ids = sequences.padded_ids[rows]
+        written = mask & (torch.arange(mask.shape[1]) >= sequences.given[rows][:, None])
         logits = self(exchange.clean[rows], states, mask)[:, :-1]
         return functional.cross_entropy(logits[written[:, 1:]], ids[:, 1:][written[:, 1:]])

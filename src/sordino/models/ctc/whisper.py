@@ -56,9 +56,13 @@ class WhisperFront(Front):
         self.register_buffer("positions", _rows(table, -(-round(window_s * 1000) * FRAMES_PER_S // 1000)))
 
     def forward(self, clip: torch.Tensor) -> torch.Tensor:
-        states = F.gelu(self.conv1(clip[None]))
-        states = F.gelu(self.conv2(states))[0].T  # [frames, width]
+        states = self.sound(clip)
         return states + self.positions[: len(states)]
+
+    def sound(self, clip: torch.Tensor) -> torch.Tensor:
+        """What the convolutions make of a clip, before anything says where in time a frame is; shapes as `forward`."""
+        states = F.gelu(self.conv1(clip[None]))
+        return F.gelu(self.conv2(states))[0].T
 
 
 def _rows(table: torch.Tensor, count: int) -> torch.Tensor:
