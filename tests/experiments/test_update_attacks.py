@@ -45,6 +45,23 @@ def test_words_are_in_the_bare_update_and_not_under_the_noise(small: Path) -> No
     assert "after 2 round(s)" in found["voice, bare, 2 rounds"]["asks"]
 
 
+def test_an_update_may_rest_on_several_utterances_of_one_speaker(small: Path) -> None:
+    parts = assemble(load_experiment(small, VOICES))
+    pairs = gather_updates(parts, seeds=Seeds(0), speakers=6, utterances=4, together=2)
+    assert pairs.updates.shape == (12, parts.model.layout.size)
+    assert pairs.each == 2
+    owned: dict[str, list[str]] = {}
+    for clip in parts.splits.train:
+        owned.setdefault(clip.speaker, []).append(clip.text)
+    for index, (speaker, text) in enumerate(zip(pairs.speakers, pairs.texts, strict=True)):
+        assert text == " ".join(owned[speaker][2 * (index % 2) : 2 * (index % 2) + 2])
+    alone = gather_updates(parts, seeds=Seeds(0), speakers=6, utterances=4)
+    assert alone.speakers[::2] == pairs.speakers
+    assert not np.allclose(alone.updates[::2], pairs.updates)
+    with pytest.raises(ConfigError, match="--updates needs 6 speakers with 6 utterances: the training data has 0"):
+        gather_updates(parts, seeds=Seeds(0), utterances=4, together=3)
+
+
 def test_too_few_speakers_are_refused(small: Path) -> None:
     parts = assemble(load_experiment(small, ["data.corpus.voices=4", "privacy.population=9"]))
     with pytest.raises(ConfigError, match="--updates needs 6 speakers"):
