@@ -25,7 +25,7 @@ from typing import Any
 from sordino._faults import fault_point
 from sordino.errors import ConfigError
 
-__all__ = ["RunFolder", "replace_file"]
+__all__ = ["RunFolder", "folder_name", "replace_file"]
 
 
 def replace_file(path: Path, content: bytes, *, name: str = "") -> None:
@@ -54,6 +54,12 @@ def replace_file(path: Path, content: bytes, *, name: str = "") -> None:
     draft.replace(path)
     if name:
         fault_point(f"{name}.after-rename")
+
+
+def folder_name(label: str) -> str:
+    """A label as the name of a folder: what is no letter, digit, ``-``, ``.`` or ``_`` becomes a single ``-``."""
+    kept = "".join(letter if letter.isalnum() or letter in "-._" else " " for letter in label)
+    return "-".join(kept.split())
 
 
 @dataclass(frozen=True, slots=True)

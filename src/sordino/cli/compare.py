@@ -40,10 +40,13 @@ def compare(
     """Compare allocations, federated methods, or any other settings, on the same clients and test clips.
 
     Examples: sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison, sordino compare
-    examples/personalised.toml --methods fedavg,ditto,local --seeds 0,1,2 --out runs/personal
+    examples/personalised.toml --methods fedavg,ditto,local --seeds 0,1,2 --out runs/personal, sordino compare
+    examples/personalised.toml --methods similarity --vary model.split=1,2 --out runs/split
     """
+    from sordino.experiments.personalised.choosing import compares_methods
+
     console = stderr()
-    if methods:
+    if methods or compares_methods(file, overrides or []):
         _compare_methods(
             out,
             {
@@ -91,24 +94,42 @@ def _compare_methods(out: Path, chosen: dict[str, Any], *, allocations: str, as_
     from sordino.cli.progress import watching
     from sordino.cli.run import show_summary
     from sordino.errors import ConfigError
-    from sordino.experiments.personalised.choosing import choose_methods, compare_methods
+    from sordino.experiments.personalised.choosing import compare_methods
+    from sordino.experiments.personalised.sweeping import settings_of, sweep
     from sordino.reporting import write_report
 
     if allocations:
         raise ConfigError(
-            f"--methods beside --allocations {allocations}: expected one of them; compare one thing at a time."
+            f"--allocations {allocations} beside federated methods: expected one of them; compare one thing at a time."
         )
-    options, console = choose_methods(**chosen), stderr()
+    settings, console = settings_of(**chosen), stderr()
+    alone = settings[0].options if len(settings) == 1 else None
     try:
-        with watching(console, options.num_steps) as observer:
-            result = compare_methods(options, out, observer=observer)
+        with watching(console, settings[0].options.num_steps) as observer:
+            result = (
+                compare_methods(alone, out, observer=observer) if alone else sweep(settings, out, observer=observer)
+            )
     except KeyboardInterrupt:
         console.print(f"interrupted; the same command again goes on in {out}", soft_wrap=True, markup=False)
         raise typer.Exit(130) from None
     write_report([out], out / "report.html")
     if as_json:
         print_json(result)
-    show_summary(console, out, result)
+    if alone:
+        show_summary(console, out, result)
+    else:
+        _show_sweep(console, out, result)
+
+
+def _show_sweep(console: Console, out: Path, result: dict[str, Any]) -> None:
+    from sordino.cli.console import show_table
+    from sordino.reporting.sweep import read_sweep
+
+    read = read_sweep(out)
+    show_table(console, read.table)
+    for sentence in (read.statement, read.choice):
+        console.print(sentence, soft_wrap=True, markup=False)
+    console.print(f"{result['seconds']:.0f} s; everything is in {out}", soft_wrap=True, markup=False)
 
 
 def _split(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.experiments.verdicts import compare_outcomes
 from sordino.privacy import ALLOCATIONS
-from sordino.records import RunFolder, replace_file
+from sordino.records import RunFolder, folder_name, replace_file
 
 __all__ = ["NO_PRIVACY", "Outcome", "Variant", "compare", "variants"]
 
@@ -146,8 +146,7 @@ def compare(
 
 
 def _folder(out: Path, variant: Variant, seed: int) -> RunFolder:
-    kept = "".join(letter if letter.isalnum() or letter in "-._" else " " for letter in variant.name)
-    return RunFolder(out / f"{'-'.join(kept.split())}-seed{seed}")
+    return RunFolder(out / f"{folder_name(variant.name)}-seed{seed}")
 
 
 def _require_apart(chosen: Sequence[Variant], out: Path) -> None:

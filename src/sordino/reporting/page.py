@@ -32,6 +32,7 @@ from sordino.reporting.guarantee import Guarantee, guarantee_of
 from sordino.reporting.reading import read_runs
 from sordino.reporting.runs import Run
 from sordino.reporting.summaries import summarise
+from sordino.reporting.sweep import holds_sweep, read_sweep
 from sordino.reporting.tables import Table
 from sordino.reporting.templating import template
 
@@ -39,11 +40,11 @@ __all__ = ["write_report"]
 
 
 def write_report(folders: Sequence[Path], path: Path, *, figures: Path | None = None) -> list[Path]:
-    """Writes the report of one run, of several side by side, of a comparison, or of an audit.
+    """Writes the report of one run, of several side by side, of a comparison, of a sweep, or of an audit.
 
     Args:
         folders: run folders, finished or not; the first of several is what the others are compared with. Or the folder of
-            one comparison or audit.
+            one comparison, sweep or audit.
         path: the HTML file.
         figures: folder for each figure as SVG and PDF too, and for a comparison's table as LaTeX and Markdown.
 
@@ -51,7 +52,7 @@ def write_report(folders: Sequence[Path], path: Path, *, figures: Path | None = 
         The files in it.
 
     Raises:
-        ConfigError: no folder, the same one twice, one that holds no run, or a comparison or an audit beside something else.
+        ConfigError: no folder, the same one twice, one that holds no run, or one with a page of its own beside others.
         DataError: a damaged file.
     """
     _refuse_repetitions(folders)
@@ -71,8 +72,12 @@ class _Page:
 
 
 def _lone_page(folders: Sequence[Path]) -> _Page | None:
-    """The page of a comparison or an audit; None if the folders are of runs."""
-    kinds = {"a comparison": (holds_comparison, _comparison_page), "an audit": (holds_audit, _audit_page)}
+    """The page of a comparison, a sweep or an audit; None if the folders are of runs."""
+    kinds = {
+        "a comparison": (holds_comparison, _comparison_page),
+        "a sweep": (holds_sweep, _sweep_page),
+        "an audit": (holds_audit, _audit_page),
+    }
     for kind, (holds, page) in kinds.items():
         held = [folder for folder in folders if holds(folder)]
         if held and len(folders) > 1:
@@ -87,6 +92,11 @@ def _lone_page(folders: Sequence[Path]) -> _Page | None:
 def _audit_page(folder: Path) -> _Page:
     audit = read_audit(folder)
     return _Page(template("audit.html").render(title=audit.label, audit=audit), [], [audit.table])
+
+
+def _sweep_page(folder: Path) -> _Page:
+    sweep = read_sweep(folder)
+    return _Page(template("sweep.html").render(title=sweep.label, sweep=sweep), [], [sweep.table])
 
 
 def _comparison_page(folder: Path) -> _Page:

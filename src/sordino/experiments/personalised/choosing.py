@@ -17,7 +17,7 @@ from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.methods.base import METHODS, FederatedMethod
 from sordino.records import RunFolder
 
-__all__ = ["choose_methods", "compare_methods"]
+__all__ = ["choose_methods", "compare_methods", "compares_methods"]
 
 
 def compare_methods(options: PersonalisedExperiment, out: Path, *, observer: Observer | None = None) -> dict[str, Any]:
@@ -33,6 +33,11 @@ def compare_methods(options: PersonalisedExperiment, out: Path, *, observer: Obs
             f"{out} holds a run with other settings than this comparison's; choose another --out, or delete it."
         )
     return run_personalised(options, out, resume=begun, observer=observer)
+
+
+def compares_methods(file: Path | None, overrides: Sequence[str] = ()) -> bool:
+    """Whether an experiment is one that compares federated methods."""
+    return isinstance(load_experiment(file, overrides), PersonalisedExperiment)
 
 
 def choose_methods(
