@@ -1,4 +1,4 @@
-"""The measurement of one device at full size, at a small size: what it prints must be there when a GPU is lent for a night."""
+"""The measurement of one device at full size, here at a small one: a night on a GPU is not to be lost to a fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEW = (
 def test_it_prints_a_line_a_round_and_sums_up() -> None:
     given = [str(ROOT / "examples" / "pocket-audit.toml"), "--rounds", "2", "--clients", "2"]
     command = [sys.executable, str(SCRIPT), *given, *(part for each in FEW for part in ("--set", each))]
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         command, capture_output=True, text=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False
     )
     assert done.returncode == 0, done.stderr
