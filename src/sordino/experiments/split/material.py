@@ -6,23 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from sordino.data.texts import Example, division
 from sordino.errors import ConfigError
+from sordino.experiments.split.exchanging import PRIVATE, Exchanged, exchanged
 from sordino.experiments.split.serving import Served
 from sordino.experiments.tasks.split import SplitExperiment
-from sordino.privacy import NoiseSource
 from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
-from sordino.split.exchange import Exchange
-from sordino.split.layer_filter import contributions, strongest
 from sordino.split.sending import Sender
 from sordino.split.sequences import Sequences
 
-__all__ = ["Material", "Texts", "chosen_layers", "divided", "exchanges"]
-
-PRIVATE = ("train", "test")
+__all__ = ["Material", "Texts", "divided", "exchanges"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,22 +33,14 @@ class Texts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Material:
-    """Everything that is exchanged, by set; nothing is fetched before it is asked for.
+class Material(Exchanged):
+    """What is exchanged of texts.
 
     Attributes:
         sequences: tokens of ``train``, ``test`` and ``public``.
-        noised: what the server gets of private texts, and of public ones as a client would noise them.
-        clean: public texts as they are, from the server; private ones from the model in the client's own process.
-        rows: clean embeddings of all tokens.
-        noised_rows: the same, noised.
     """
 
     sequences: Mapping[str, Sequences]
-    noised: Mapping[str, Exchange]
-    clean: Mapping[str, Exchange]
-    rows: Mapping[str, torch.Tensor]
-    noised_rows: Mapping[str, torch.Tensor]
 
 
 def divided(options: SplitExperiment) -> Texts:
@@ -95,56 +81,7 @@ def exchanges(
         for name, examples in texts.sets.items()
     }
     rows = {name: embedding.rows(tokens) for name, tokens in sequences.items()}
-    stream = NoiseSource(Seeds(options.seed)).stream("public")
-    rehearsed = sender.noise.rehearse(rows["public"].numpy(), space=sender.space, stream=stream)
-    noised = {**sender.once({name: rows[name] for name in PRIVATE}), "public": torch.from_numpy(rehearsed)}
+    made = exchanged(sequences, rows, served, sender=sender, seeds=Seeds(options.seed), folder=folder)
     return Material(
-        sequences=sequences,
-        noised={
-            name: Exchange(
-                tokens, clean=rows[name], noised=noised[name], server=served.server, folder=_made(folder / name)
-            )
-            for name, tokens in sequences.items()
-        },
-        clean={
-            name: Exchange(
-                tokens,
-                clean=rows[name],
-                noised=rows[name],
-                server=served.server if name == "public" else _Local(served),
-            )
-            for name, tokens in sequences.items()
-        },
-        rows=rows,
-        noised_rows=noised,
+        sequences=sequences, noised=made.noised, clean=made.clean, rows=made.rows, noised_rows=made.noised_rows
     )
-
-
-class _Local:
-    """The model in this process, loaded when it is first asked."""
-
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self.describe = served.server.describe
-
-    def states(
-        self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
-    ) -> torch.Tensor:
-        """See `StateServer.states`."""
-        return self._served.local.states(noised, mask, layers=layers, reduction=reduction)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def chosen_layers(options: SplitExperiment, served: Served, train: Exchange) -> tuple[int, ...]:
-    """The blocks that come back: those given, or the strongest by integrated gradients on noised training texts."""
-    if options.model.layers is not None:
-        served.server.describe().require_layers(options.model.layers, reduction=options.model.reduction)
-        return options.model.layers
-    mask = train.mask[: options.model.calibration]
-    longest = int(mask.sum(dim=1).max())
-    figures = contributions(served.local, train.noised[: options.model.calibration, :longest], mask[:, :longest])
-    return strongest(figures, keep=options.model.keep)

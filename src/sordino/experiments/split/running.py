@@ -12,7 +12,8 @@ from sordino.config import to_toml
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.split.attacking import attack
-from sordino.experiments.split.material import Material, Texts, chosen_layers, divided, exchanges
+from sordino.experiments.split.exchanging import chosen_layers
+from sordino.experiments.split.material import Material, Texts, divided, exchanges
 from sordino.experiments.split.measuring import measured, totals
 from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
@@ -101,7 +102,7 @@ def _run(
         tally=Tally(kept / "beside.json"),
     )
     material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=kept)
-    layers = chosen_layers(options, served, material.noised["train"])
+    layers = chosen_layers(options.model, served, material.noised["train"])
     observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
     scene = Scene(
         train=material.noised["train"],
