@@ -108,7 +108,7 @@ def test_the_summary_shows_every_method_and_who_gained(
 def test_who_never_trained_gets_a_model_by_each_methods_rule(small: Small, tmp_path: Path) -> None:
     options = small(
         "data.new_speakers=1", "data.new_utterances=2", "federated.passes=2", "simulation.seeded=true",
-        "start.corpus.speakers=1",
+        "start.corpus.speakers=1", 'evaluation.references=["start", "sd-adapters"]', "evaluation.adapter_width=4",
     )  # fmt: skip
     methods = {"fedavg": FedAvg(), "fedper": FedPer(), "embedding": EmbeddingSimilarity()}
     options = replace(options, methods=methods)
@@ -124,12 +124,15 @@ def test_who_never_trained_gets_a_model_by_each_methods_rule(small: Small, tmp_p
         assert new["wer"] == new["by_speaker"][name]
         assert name not in row["by_speaker"]
     took = {name: row["new_speakers"]["passes"] for name, row in result["methods"].items()}
-    assert took == {"start": 0, "central": 0, "fedavg": 0, "fedper": 2, "embedding": 0}
+    assert took == {"start": 0, "sd-adapters": 1, "fedavg": 0, "fedper": 2, "embedding": 0}
     assert result["methods"]["fedavg"]["examples"] == 2 * 2 * 4  # of those who train, and nobody else
     lines = RunFolder.open(path).read_lines(path / "transcripts" / "fedper-seed0-new.jsonl")
     assert {line["speaker"] for line in lines} == {name}
     table = summarise(RunFolder.open(path)).tables[1]
-    assert [row[0].text for row in table.rows] == ["start, untouched", "central: all recordings pooled", *methods]
+    assert [row[0].text for row in table.rows] == [
+        "start, untouched", "sd-adapters: pooled, then each speaker's adapters", *methods,
+    ]  # fmt: skip
+    assert result["methods"]["sd-adapters"]["passes"] == 2
     assert "2 utterances of their own at most" in table.note
     (path / "result.json").unlink()
     assert run_personalised(options, path, resume=True)["methods"]["fedper"] == result["methods"]["fedper"]

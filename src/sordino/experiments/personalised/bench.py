@@ -17,6 +17,7 @@ from sordino.experiments.personalised.speakers import Speaker, Speakers, speaker
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.ctc_training import CtcLearner
 from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
+from sordino.models.ctc.adapters import with_adapters
 from sordino.seeds import Seeds
 
 __all__ = ["Bench", "Heard", "make_bench"]
@@ -70,16 +71,26 @@ class Bench:
         few = {name: speaker.train for name, speaker in self.speakers.new.items()}
         return CtcLearner(self.recognisers[0], self.clips, few, local)
 
-    def listen(self, values_of: Callable[[str], torch.Tensor], *, to: Mapping[str, Speaker]) -> Heard:
+    def adapting(self) -> CtcLearner:
+        """One whose recogniser has adapters, which the others have not."""
+        options = self.options
+        model = load_recogniser(options.model, seed=_head(self.seeds))
+        model = with_adapters(model, width=options.evaluation.adapter_width, seed=self.seeds.at("adapters").integer())
+        return CtcLearner(model, self.clips, self.training, options.federated.local)
+
+    def listen(
+        self, values_of: Callable[[str], torch.Tensor], *, to: Mapping[str, Speaker], by: Recogniser | None = None
+    ) -> Heard:
         """The held-out utterances of some speakers, each transcribed by the speaker's own model.
 
         Args:
             values_of: the parameters for a speaker, float32 [layout.size].
             to: the speakers.
+            by: the recogniser that the parameters are for; the clients' if not given.
         """
         test: list[Sample] = []
         development: list[Sample] = []
-        model = self.recognisers[0]
+        model = by or self.recognisers[0]
         for name, speaker in to.items():
             model.flat.load(values_of(name))
             written = transcribe_clips(

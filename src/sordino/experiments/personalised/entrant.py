@@ -1,4 +1,4 @@
-"""One method, or one reference, run on the bench: what its models wrote, and what that took."""
+"""One method run on the bench: what its models wrote, and what that took."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ from sordino.experiments.personalised.bench import Bench
 from sordino.experiments.personalised.entry import enter
 from sordino.federated import FederatedMethod, InProcess, RoundResult, ServerState, run_rounds
 from sordino.federated.ctc_training import CtcLearner
-from sordino.privacy import (
-    Ledger,
-    NoiseSource,
-    PhasedPlan,
-    PlainRelease,
-    Reads,
-)
+from sordino.models.ctc import Recogniser
+from sordino.privacy import Ledger, NoiseSource, PhasedPlan, Reads
 
-__all__ = ["Cost", "Outcome", "compete", "train_together", "untouched"]
+__all__ = ["Cost", "Outcome", "compete", "heard", "with_new", "with_work"]
 
-_EVERYBODY = "everybody"
 _BYTES = 4
 """A float32's."""
 
@@ -119,34 +113,15 @@ def compete(
         )
         for client in bench.speakers.known
     }
-    cost = replace(_with_work(cost, bench, learners), rounds=rounds, cpu_s=time.process_time() - started)
-    outcome = _heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
+    cost = replace(with_work(cost, bench, learners), rounds=rounds, cpu_s=time.process_time() - started)
+    outcome = heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
 
     def welcomed(client: str, learner: CtcLearner) -> torch.Tensor:
         if not learner.num_examples(client):
             return method.start(state, client, learner.layout)
         return method.newcomer(state, client, learner=learner, plan=plan, seeds=seeds.at("new", client))
 
-    return _with_new(bench, outcome, welcomed)
-
-
-def train_together(bench: Bench, ledger: Ledger) -> Outcome:
-    """The reference that no federation has: one model, trained on everybody's pooled recordings for the same passes."""
-    first, started, learner = len(ledger.charges), time.process_time(), bench.learners()[0]
-    pooled = [utterance for own in bench.training.values() for utterance in own]
-    local = replace(bench.options.federated.local, epochs=bench.options.federated.passes)
-    central = replace(learner, clients={_EVERYBODY: pooled}, options=local)
-    ledger.charge(PlainRelease(what="a model trained on everybody's pooled recordings"), round=0)
-    values = bench.start + central.fit(_EVERYBODY, bench.start, seeds=bench.seeds.at("central")).update.values
-    cost = replace(_with_work(Cost(), bench, [central]), cpu_s=time.process_time() - started)
-    outcome = _heard(bench, lambda _: values, cost, (first, len(ledger.charges)))
-    return _with_new(bench, outcome, lambda *_: values)
-
-
-def untouched(bench: Bench, ledger: Ledger) -> Outcome:
-    """The start, for everybody."""
-    outcome = _heard(bench, lambda _: bench.start, Cost(), (len(ledger.charges), len(ledger.charges)))
-    return _with_new(bench, outcome, lambda *_: bench.start)
+    return with_new(bench, outcome, welcomed, bench.welcoming())
 
 
 def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -> Cost:
@@ -157,7 +132,8 @@ def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -
     return replace(cost, bytes_up=cost.bytes_up + up, bytes_down=cost.bytes_down + down)
 
 
-def _with_work(cost: Cost, bench: Bench, learners: Sequence[CtcLearner]) -> Cost:
+def with_work(cost: Cost, bench: Bench, learners: Sequence[CtcLearner]) -> Cost:
+    """The cost with the work that these have done since they were made."""
     steps, examples, heard = (
         sum(getattr(learner.work, name) for learner in learners) for name in ("steps", "passes", "heard")
     )
@@ -165,14 +141,31 @@ def _with_work(cost: Cost, bench: Bench, learners: Sequence[CtcLearner]) -> Cost
     return replace(cost, steps=steps, examples=examples, heard=heard, passes=examples / everything)
 
 
-def _heard(bench: Bench, values_of: Callable[[str], torch.Tensor], cost: Cost, charges: tuple[int, int]) -> Outcome:
-    heard = bench.listen(values_of, to=bench.speakers.known)
-    return Outcome(cost, heard.test, heard.development, charges)
+def heard(
+    bench: Bench,
+    values_of: Callable[[str], torch.Tensor],
+    cost: Cost,
+    charges: tuple[int, int],
+    *,
+    by: Recogniser | None = None,
+) -> Outcome:
+    """The outcome that the clients' models make of their held-out utterances; see `Bench.listen`."""
+    written = bench.listen(values_of, to=bench.speakers.known, by=by)
+    return Outcome(cost, written.test, written.development, charges)
 
 
-def _with_new(bench: Bench, outcome: Outcome, welcomed: Callable[[str, CtcLearner], torch.Tensor]) -> Outcome:
-    """The outcome with what new speakers' models wrote; they are made one by one, each when it is needed."""
-    new, learner = bench.speakers.new, bench.welcoming()
-    heard = bench.listen(lambda client: welcomed(client, learner), to=new)
+def with_new(
+    bench: Bench, outcome: Outcome, welcomed: Callable[[str, CtcLearner], torch.Tensor], learner: CtcLearner
+) -> Outcome:
+    """The outcome with what new speakers' models wrote; they are made one by one, each when it is needed.
+
+    Args:
+        bench: who is new.
+        outcome: of the clients.
+        welcomed: makes the model of a new speaker, float32 [layout.size].
+        learner: has what the new speakers have.
+    """
+    new = bench.speakers.new
+    written = bench.listen(lambda client: welcomed(client, learner), to=new, by=learner.recogniser)
     few = sum(len(speaker.train) for speaker in new.values())
-    return replace(outcome, new=heard.test, new_passes=learner.work.passes / few if few else 0.0)
+    return replace(outcome, new=written.test, new_passes=learner.work.passes / few if few else 0.0)

@@ -16,9 +16,10 @@ from sordino.config import to_toml
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.personalised.bench import Bench, make_bench
-from sordino.experiments.personalised.entrant import Outcome, compete, train_together, untouched
+from sordino.experiments.personalised.entrant import Outcome, compete
 from sordino.experiments.personalised.entry import terms_of
 from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
+from sordino.experiments.personalised.references import adapt_each, train_together, untouched
 from sordino.experiments.personalised.speakers import groups_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
@@ -29,7 +30,7 @@ __all__ = ["run_personalised"]
 
 TEST_IS: Final = "held-out utterances of the speakers who train, each heard by the speaker's own model"
 
-_REFERENCES: Final = {"start": untouched, "central": train_together}
+_REFERENCES: Final = {"start": untouched, "central": train_together, "sd-adapters": adapt_each}
 
 
 def run_personalised(

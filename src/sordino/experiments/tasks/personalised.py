@@ -31,8 +31,9 @@ __all__ = [
     "StartOptions",
 ]
 
-REFERENCES: Final = ("start", "central")
-"""What may stand beside the methods: the untouched start, and training on everybody's pooled recordings."""
+REFERENCES: Final = ("start", "central", "sd-adapters")
+"""What may stand beside the methods: the untouched start, and training on everybody's pooled recordings, by itself or for
+half of the passes, followed by each speaker's own adapters."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -108,14 +109,18 @@ class PersonalisedEvaluation:
     decoding: DecodingOptions = option("From the recogniser's output to text.", factory=DecodingOptions)
     batch_size: int = option("Clips decoded together; changes the speed only.", 32)
     references: tuple[str, ...] = option(
-        "start (untouched) and central (everybody's recordings pooled), to stand beside the methods.", ("start",)
+        "To stand beside the methods: start (untouched), central (everybody's recordings pooled), and sd-adapters (pooled "
+        "for half of the passes, then adapters of each speaker's own).",
+        ("start",),
     )
+    adapter_width: int = option("Inner width of those adapters.", 32)
     baseline: str | None = option(
         "Method or reference that differences are taken to; the first method if not given.", None
     )
 
     def __post_init__(self) -> None:
         at_least("evaluation.batch_size", self.batch_size, 1)
+        at_least("evaluation.adapter_width", self.adapter_width, 1)
         for name in self.references:
             one_of("evaluation.references", name, REFERENCES)
 
@@ -165,6 +170,8 @@ class PersonalisedExperiment(Experiment):
                     f"methods.{name}: expected a name of letters, digits, '.', '_', '+' and '-' that is not one of "
                     f"{', '.join(REFERENCES)}; rename it."
                 )
+        if "sd-adapters" in self.evaluation.references:
+            at_least("federated.passes", self.federated.passes, 2)
         one_of("evaluation.baseline", self.baseline, [*self.methods, *self.evaluation.references])
 
     @property

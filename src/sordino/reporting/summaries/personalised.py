@@ -14,7 +14,11 @@ from sordino.reporting.tables import Cell, Column, Table
 
 __all__ = ["PersonalisedSummary"]
 
-_REFERENCES: Final = {"start": "start, untouched", "central": "central: all recordings pooled"}
+_REFERENCES: Final = {
+    "start": "start, untouched",
+    "central": "central: all recordings pooled",
+    "sd-adapters": "sd-adapters: pooled, then each speaker's adapters",
+}
 _MEGABYTE: Final = 1e6
 
 
