@@ -108,6 +108,40 @@ def test_the_example_is_summed_up(example: tuple[dict[str, Any], Path]) -> None:
     assert "calls over the wire" in words
 
 
+GRADIENTS = {"epochs": 3, "batch_size": 8, "lora": True}
+
+
+@pytest.mark.parametrize("mode", ["as-published", "accounted"])
+def test_what_gradients_give_away_and_cost(mode: str, tmp_path: Path) -> None:
+    """As published, one text of each label gives all labels away; noise that is charged leaves chance, and no use."""
+    result = experiment(
+        telemetry="debug", methods=["hidden-echo", "no-reducer"], training={"method": mode, **GRADIENTS},
+        attacks={"repeats": [4], "learned": False},
+    ).run(tmp_path / "run")  # fmt: skip
+    labels, tokens = (result["attacks"][f"gradient-{name}"] for name in ("labels", "tokens"))
+    assert labels["tried"] == 30
+    if mode == "as-published":
+        assert labels["success"] == 1.0
+        assert result["statement"].startswith("No privacy guarantee")
+    else:
+        assert labels["ci95"][0] <= labels["chance"]
+        assert result["epsilon"]["pld"] is not None
+    echo, full = (result["methods"][name] for name in ("hidden-echo", "no-reducer"))
+    assert echo["empirical_privacy"] <= tokens["empirical_privacy"] == 1 - tokens["success"]
+    # What all methods sent, each counted as if it were alone, is what went: they share nothing here.
+    assert result["bytes"] == {way: echo["bytes"][way] + full["bytes"][way] for way in ("up", "down")}
+
+
+def test_every_ablation_and_baseline_runs(tmp_path: Path) -> None:
+    names = ["gan-dp", "no-residual", "fixed-layers", "no-reducer", "snd"]
+    result = experiment(telemetry="debug", methods=names, attacks={"learned": False}).run(tmp_path / "run")
+    assert list(result["methods"]) == names
+    assert {row["empirical_privacy"] for row in result["methods"].values()} == {
+        1 - max(result["attacks"][name]["success"] for name in ("nearest-l2", "nearest-cosine", "generated"))
+    }
+    assert {table.name for table in summarise(RunFolder.open(tmp_path / "run")).tables} >= {"split-attacks"}
+
+
 def test_a_private_run_measures_nothing_on_private_texts(tmp_path: Path) -> None:
     result = experiment().run(tmp_path / "run", observer=Silent())
     assert result["methods"] == result["attacks"] == {}

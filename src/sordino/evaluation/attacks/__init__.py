@@ -24,6 +24,7 @@ from sordino.evaluation.attacks.one_run import (
 from sordino.evaluation.attacks.presence import modality_presence
 from sordino.evaluation.attacks.recovered_text import Recovery, Transcripts, score_recovery
 from sordino.evaluation.attacks.relearn import RelearnTime, relearn_time
+from sordino.evaluation.attacks.returned_gradients import labels_from_gradients, tokens_from_gradients
 from sordino.evaluation.attacks.speaker_identity import (
     Identity,
     VoiceSpace,
@@ -56,6 +57,7 @@ __all__ = [
     "foresee",
     "identify",
     "judge",
+    "labels_from_gradients",
     "learn_inverse",
     "learn_voices",
     "learned_inversion",
@@ -70,4 +72,5 @@ __all__ = [
     "score_recovery",
     "require_countable",
     "token_success",
+    "tokens_from_gradients",
 ]

@@ -14,6 +14,7 @@ from sordino.evaluation.attacks import (
     token_success,
 )
 from sordino.evaluation.attacks.embedding_inversion import Ids, Rows
+from sordino.experiments.split.attacking_methods import GENERATED, GRADIENT_TOKENS
 from sordino.experiments.split.material import Material, Texts
 from sordino.experiments.tasks.split import SplitAttacks
 from sordino.privacy import NoiseSource
@@ -23,7 +24,7 @@ from sordino.split.sending import Sender
 
 __all__ = ["attack", "empirical_privacy"]
 
-_ONCE = ("nearest-l2", "nearest-cosine", "learned")
+_ONCE = ("nearest-l2", "nearest-cosine", "learned", GENERATED)
 """Attacks on one draw, the only one that a client in the default mode gives."""
 _REPEATED = "repeated-"
 
@@ -88,18 +89,20 @@ def _attribute(name: str, texts: Texts, material: Material) -> dict[str, Any]:
     return {"of": name, **success.to_json()}
 
 
-def empirical_privacy(attacks: dict[str, Any], *, sees: str, draws: int) -> float:
+def empirical_privacy(attacks: dict[str, Any], *, sees: str, draws: int, gradients: bool) -> float:
     """1 - success of the best attack on what a method shows the server, on tokens that are no padding.
 
     Args:
         attacks: results of `attack`.
         sees: what the method shows.
         draws: how often noise was drawn for the texts that were drawn most often; a server averages them.
+        gradients: whether the server gets gradients, too.
     """
     if sees == "nothing":
         return 1.0
     if sees == "clean":
         return float(attacks["clean"]["empirical_privacy"])
     repeated = [name for name in attacks if name.startswith(_REPEATED) and int(name.removeprefix(_REPEATED)) <= draws]
-    tried = [name for name in (*_ONCE, *repeated) if name in attacks]
+    more = [GRADIENT_TOKENS] if gradients else []
+    tried = [name for name in (*_ONCE, *repeated, *more) if name in attacks]
     return min(float(attacks[name]["empirical_privacy"]) for name in tried)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sordino.evaluation.classification import classification
 from sordino.experiments.split.attacking import empirical_privacy
+from sordino.experiments.split.attacking_methods import returns_gradients
 from sordino.experiments.split.material import Material
 from sordino.seeds import Seeds
 from sordino.split.methods import Fitted, SplitMethod
@@ -51,7 +52,9 @@ def measured(
         sent = _bytes(Sent() if method.sees == "nothing" else model.sent + model.sent_for(tests[name]))
         result[name] = figures[name].to_json() | {
             "sees": method.sees,
-            "empirical_privacy": empirical_privacy(attacks, sees=method.sees, draws=draws),
+            "empirical_privacy": empirical_privacy(
+                attacks, sees=method.sees, draws=draws, gradients=returns_gradients(model)
+            ),
             f"against_{CONTROL}": versus,
             "bytes": sent,
             "seconds": round(seconds, 1),

@@ -12,6 +12,7 @@ from sordino.config import to_toml
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.split.attacking import attack
+from sordino.experiments.split.attacking_methods import attack_methods
 from sordino.experiments.split.exchanging import chosen_layers
 from sordino.experiments.split.material import Material, Texts, divided, exchanges
 from sordino.experiments.split.measuring import measured, totals
@@ -122,6 +123,10 @@ def _run(
     first = fitted[options.methods[0].name][0]
     if isinstance(first, FittedCorrector):
         save_corrector(folder.model, first, labels=texts.labels, max_tokens=options.data.max_tokens)
+    if debug:
+        attacks |= attack_methods(
+            options.attacks, {name: model for name, (model, _) in fitted.items()}, material, embedding=embedding
+        )
     draws = _draws(sender)
     methods = measured(options.methods, fitted, material, attacks=attacks, draws=draws, seeds=seeds) if debug else {}
     return _result(options, served, sender, material, layers=layers, methods=methods, attacks=attacks, folder=folder)
