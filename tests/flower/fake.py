@@ -67,6 +67,7 @@ class FakeGrid(Grid):
     nodes: dict[int, Node]
     online: set[int] | None = None
     sent: list[Message] = field(default_factory=list)
+    pushed: list[int] = field(default_factory=list)
     pulled: list[int] = field(default_factory=list)
     waiting: dict[str, Message] = field(default_factory=dict)
 
@@ -81,6 +82,7 @@ class FakeGrid(Grid):
             if message.metadata.dst_node_id in self.nodes:
                 self.waiting[message.metadata.message_id] = message
                 ids.append(message.metadata.message_id)
+        self.pushed.append(len(ids))
         return ids
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 import torch
 from fake import FakeGrid, dealt, node
 from flwr.app import ArrayRecord, ConfigRecord, Error, Message, MessageType, RecordDict
+from flwr.supercore.run import RunNotRunningException
 from toy import LAYOUT, ToyLearner, learner
 from toy import backend as in_process
 
@@ -161,6 +163,16 @@ def sends(values: torch.Tensor | None = None, **changes: object) -> fake.Node:
     return answer
 
 
+def unreadable(message: Message) -> Message:
+    raise KeyError("arraychunk_ids")  # where Flower puts together what a node has taken apart wrongly
+
+
+def huge(message: Message) -> Message:
+    records = sends()(message).content
+    records["values"] = ArrayRecord([np.zeros((LAYOUT.size, 100), np.float32)])
+    return Message(records, reply_to=message)
+
+
 def nonsense(message: Message) -> Message:
     records = RecordDict({"said": ConfigRecord({"digest": 7}), "values": ArrayRecord()})
     return Message(records, reply_to=message)
@@ -179,6 +191,8 @@ FAULTS = {
     "layout": sends(digest="feedfacefeedface"),
     "indicators": sends(indicators=(1.0, 1.0)),
     "nonsense": nonsense,
+    "unreadable": unreadable,
+    "huge": huge,
     "not-a-number": sends(torch.full((LAYOUT.size,), math.nan)),
 }
 
@@ -224,14 +238,45 @@ def test_if_everybody_fails_at_once_the_run_stops_uncharged(tmp_path: Path) -> N
     assert charges(tmp_path) == []
 
 
-def test_memory_holds_a_few_answers_however_many_nodes_there_are(tmp_path: Path) -> None:
+def test_memory_holds_one_answer_however_many_nodes_there_are(tmp_path: Path) -> None:
     toy = learner(50)
     grid = FakeGrid(dealt(toy))
     run(tmp_path, NonPrivate(LAYOUT, Poisson(rate=1.0), 50), fake.backend(grid, toy), rounds=1)
     assert sum(grid.pulled) == 100  # a greeting and an answer each
-    assert max(grid.pulled) <= 8
+    assert max(grid.pulled) == 1
+    assert max(grid.pushed) <= 8
     adapters = {id(m.content["values"]) for m in grid.sent if m.metadata.message_type == MessageType.TRAIN}
     assert len(adapters) == 1
+
+
+def test_answers_to_an_earlier_round_or_given_twice_are_never_seen(tmp_path: Path) -> None:
+    toy, plan = learner(2), private()
+    nodes, late = dealt(toy), []
+
+    def slow(message: Message) -> Message | None:
+        """In the second round it gives what it owes for the first, and then that again."""
+        if message.metadata.message_type != MessageType.TRAIN:
+            return nodes[893](message)
+        late.append(sends()(message))
+        return late[0] if len(late) > 1 else None
+
+    grid = FakeGrid({**nodes, 893: slow})
+    results = run(tmp_path, plan, fake.backend(grid, toy), rounds=3)
+    assert [done.telemetry.to_json()["replies"] for done in results] == [1, 1, 1]
+    assert len(late) == 3
+
+
+def test_what_flower_itself_says_ends_the_run_uncharged(tmp_path: Path) -> None:
+    toy = learner(2)
+    grid = FakeGrid(dealt(toy))
+
+    def stopped(message: Message) -> Message:
+        raise RunNotRunningException
+
+    grid.nodes = {name: trained_by(stopped, honest) for name, honest in grid.nodes.items()}
+    with pytest.raises(RunNotRunningException):
+        run(tmp_path, private(), fake.backend(grid, toy))
+    assert charges(tmp_path) == []
 
 
 # --- nodes -------------------------------------------------------------------------------------------------------------
@@ -244,6 +289,38 @@ def test_too_few_nodes_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="0 nodes came"):
         run(tmp_path, private(), fake.backend(FakeGrid({}), toy, wait_s=0.05))
     assert charges(tmp_path) == []
+
+
+def test_a_node_that_never_answers_its_greeting_holds_nobody_up(tmp_path: Path) -> None:
+    toy, notes = learner(3), []
+    nodes = own(toy)
+    honest, nodes[1] = nodes[1], lost
+    grid = FakeGrid(nodes)
+    there = fake.backend(grid, toy, own=True, wait_s=0.05, notes=notes)
+    assert list(there.clients()) == ["node-0", "node-2"]
+    begun = time.monotonic()
+    for _ in range(20):
+        assert list(there.clients()) == ["node-0", "node-2"]
+    assert time.monotonic() - begun < 1  # each of them waited for the whole of a greeting's time
+    grid.nodes[1] = honest
+    time.sleep(0.25)  # the greeting has expired
+    assert [list(there.clients()) for _ in range(3)][-1] == ["node-0", "node-1", "node-2"]
+    assert notes == []
+
+
+def test_a_node_that_was_away_when_greeted_is_greeted_again() -> None:
+    toy, notes, asked = learner(2), [], []
+    nodes = own(toy)
+    honest = nodes[1]
+
+    def comes_back(message: Message) -> Message | None:
+        asked.append(message)
+        return away(message) if len(asked) < 3 else honest(message)
+
+    there = fake.backend(FakeGrid({**nodes, 1: comes_back}), toy, own=True, enough=2, wait_s=5, notes=notes)
+    assert list(there.clients()) == ["node-0", "node-1"]
+    assert len(asked) == 3
+    assert notes == []
 
 
 def own(toy: ToyLearner) -> dict[int, fake.Node]:

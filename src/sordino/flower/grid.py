@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
 
-from flwr.app import Message, MessageType
-from flwr.common.constant import ErrorCode
+from flwr.app import ArrayRecord, MessageType, RecordDict
 
 from sordino.errors import ConfigError, PrivacyError
 from sordino.federated import Backend, ClientFailed, FederatedMethod, Reply, Task
 from sordino.flower.codec import Greeting, decode_answer, encode_assignment, encode_values
-from sordino.flower.exchange import exchange
+from sordino.flower.exchange import Heard, content_of, exchange
 from sordino.flower.nodes import Nodes
 from sordino.privacy import Parcel
 from sordino.privacy.intake import Upload
 from sordino.privacy.local_noise import Noising
 
 __all__ = ["FlowerGrid"]
-
-_AWAY: Final = {ErrorCode.MESSAGE_UNAVAILABLE, ErrorCode.REPLY_MESSAGE_UNAVAILABLE, ErrorCode.NODE_UNAVAILABLE}
 
 
 class FlowerGrid(Backend):
@@ -29,7 +25,8 @@ class FlowerGrid(Backend):
     | a node | counts as |
     |---|---|
     | that is away, late, or fails while others have answered in this run | a drop-out |
-    | that sends another layout, another shape, or something that is no answer of ours | a drop-out |
+    | that sends another layout or shape, no answer of ours, or what Flower cannot read | a drop-out |
+    | that answers a message of an earlier round, or twice | unheard |
     | that sends NaN or infinity | zero |
     | that sends too large an update | its update clipped to C; to m C for m clients that it has drawn itself |
     | if everybody fails before anybody has answered | the end of the run, and nothing is charged for the round |
@@ -77,27 +74,17 @@ class FlowerGrid(Backend):
         asked = [task for task in tasks if not task.drops_out(self._dropout_rate)]
         if not asked:
             return
-        starts = {id(task.start): encode_values(task.start) for task in asked}  # most often one for all
-        contents = [
-            (
-                self._here[task.client][0],
-                encode_assignment(task, starts[id(task.start)], rate=self._rate, measured=self._measured),
-            )
-            for task in asked
-        ]
         reason = ""
         answers = exchange(
             self._nodes.grid,
-            contents,
+            self._contents(asked),
             kind=MessageType.TRAIN,
             timeout_s=self._timeout_s,
             poll_s=self._nodes.poll_s,
         )
-        for index, message in answers:
-            if message.has_error() and message.error.code in _AWAY:
-                continue
+        for index, heard in answers:
             try:
-                reply = self._reply(asked[index], message)
+                reply = self._reply(asked[index], heard)
             except (PrivacyError, ClientFailed) as error:
                 reason = str(error)
                 self._note_failure(asked[index].client, reason)
@@ -107,11 +94,18 @@ class FlowerGrid(Backend):
         if reason and not self._anybody_answered:
             raise ClientFailed(f"every client that answered has failed: {reason}")
 
-    def _reply(self, task: Task, message: Message) -> Reply:
-        if message.has_error():
-            raise ClientFailed(str(message.error.reason))
+    def _contents(self, asked: Sequence[Task]) -> Iterator[tuple[int, RecordDict]]:
+        """What each node is sent; one record serves all neighbours that start from the same model, most often all."""
+        start, record = None, ArrayRecord()
+        for task in asked:
+            if task.start is not start:
+                start, record = task.start, encode_values(task.start)
+            yield self._here[task.client][0], encode_assignment(task, record, rate=self._rate, measured=self._measured)
+
+    def _reply(self, task: Task, heard: Heard) -> Reply:
+        content = content_of(heard)
         size, sealed = task.bounding.clipper.size if task.sends else 0, task.noising is not None or not task.sends
-        answer = decode_answer(message.content, size=size, measured=self._measured, sealed=sealed)
+        answer = decode_answer(content, size=size, measured=self._measured, sealed=sealed)
         upload = self._received(task, answer.parcel)
         return Reply(task.client, upload, math.nan if answer.loss is None else answer.loss, answer.steps)
 

@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 from sordino.errors import SordinoError
 
-__all__ = ["Connection", "FlowerFailed", "simulated"]
+__all__ = ["Connection", "FlowerFailed", "free_port", "own_superlink", "simulated"]
 
 _SCRIPTS: Final = Path(sys.executable).parent
 _START_S: Final = 60
@@ -109,8 +109,27 @@ def simulated(*, nodes: int, cpus: float, gpus: float) -> Iterator[Connection]:
     Raises:
         FlowerFailed: it does not start.
     """
+    federation = (
+        f"num-supernodes={nodes}",
+        f"client-resources-num-cpus={cpus:g}",
+        f"client-resources-num-gpus={gpus:g}",
+    )
+    with own_superlink(free_port(), "--simulation") as connection:
+        yield replace(connection, federation=federation)
+
+
+@contextmanager
+def own_superlink(port: int, *options: str) -> Iterator[Connection]:
+    """A SuperLink that only this machine reaches; gone afterwards, with all that it has started.
+
+    Args:
+        port: where it listens.
+        options: of ``flower-superlink``.
+
+    Raises:
+        FlowerFailed: it does not start.
+    """
     with TemporaryDirectory(prefix="flwr-") as home:
-        port = _free_port()
         (Path(home) / "config.toml").write_text(
             f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n',
             encoding="utf-8",
@@ -118,32 +137,20 @@ def simulated(*, nodes: int, cpus: float, gpus: float) -> Iterator[Connection]:
         environment = {
             "FLWR_TELEMETRY_ENABLED": "0",
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+            "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
             **os.environ,
             "FLWR_HOME": home,
             "FLWR_DISABLE_UPDATE_CHECK": "1",
             "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
             "PATH": f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}",
         }
-        federation = (
-            f"num-supernodes={nodes}",
-            f"client-resources-num-cpus={cpus:g}",
-            f"client-resources-num-gpus={gpus:g}",
-        )
-        with _superlink(Path(home) / "superlink.log", port=port, environment=environment):
-            yield Connection(name=None, environment=environment, federation=federation)
+        with _running(Path(home) / "superlink.log", port, options, environment=environment):
+            yield Connection(name=None, environment=environment)
 
 
 @contextmanager
-def _superlink(log: Path, *, port: int, environment: Mapping[str, str]) -> Iterator[None]:
-    command = [
-        str(_SCRIPTS / "flower-superlink"),
-        "--simulation",
-        "--insecure",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        f"{port}",
-    ]
+def _running(log: Path, port: int, options: Sequence[str], *, environment: Mapping[str, str]) -> Iterator[None]:
+    command = [str(_SCRIPTS / "flower-superlink"), "--insecure", "--host", "127.0.0.1", "--port", f"{port}", *options]
     with log.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603
             command, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
@@ -170,7 +177,8 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) 
     raise FlowerFailed(f"the SuperLink did not start: {' '.join(log.read_text(encoding='utf-8').split()[-60:])}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -11,7 +11,7 @@ from flwr.serverapp import Grid
 from sordino.errors import ConfigError, PrivacyError, SordinoError
 from sordino.federated import ClientFailed
 from sordino.flower.codec import Greeting, decode_greeting
-from sordino.flower.exchange import exchange
+from sordino.flower.exchange import content_of, look, send
 
 __all__ = ["Nodes"]
 
@@ -19,7 +19,8 @@ __all__ = ["Nodes"]
 class Nodes:
     """The nodes that are connected and have this experiment's model.
 
-    A node that cannot take part (another model, no recordings, a missing module) is left out, and the reason noted.
+    A node that cannot take part (another model, no recordings, a missing module) is left out, and the reason noted. Before
+    the first round all that have been greeted are waited for; later nobody is, and whoever comes is in the next round.
 
     Args:
         grid: Flower's connection to them.
@@ -47,6 +48,8 @@ class Nodes:
         self.grid, self.poll_s, self.dealt = grid, poll_s, dealt
         self._digest, self._enough, self._wait_s, self._timeout_s, self._note = digest, enough, wait_s, timeout_s, note
         self._begun = False
+        self._greeted: dict[int, float] = {}  # not heard of since, and until when they may answer
+        self._greetings: dict[str, int] = {}
         self._met: dict[int, Greeting] = {}
         self._refused: dict[int, str] = {}
 
@@ -60,18 +63,21 @@ class Nodes:
         deadline = time.monotonic() + self._wait_s
         while True:
             online = set(self.grid.get_node_ids())
-            self._greet(online - self._met.keys() - self._refused.keys())
+            self._greet(online - self._met.keys() - self._refused.keys() - self._greeted.keys())
+            self._listen()
             here = sorted(
                 ((node, self._met[node]) for node in online & self._met.keys()),
                 key=lambda pair: (pair[1].partition, pair[0]),
             )
             enough = 1 if self._begun else max([self._enough, *(greeting.partitions for _, greeting in here)])
-            if len(here) >= enough:
+            late = time.monotonic() > deadline
+            awaited = not self._begun and not late and online & self._greeted.keys()
+            if len(here) >= enough and not awaited:
                 self._begun = True
                 return here
-            if self._refused and (self.dealt or not here):
+            if self._refused and (self.dealt or not (here or awaited)):
                 raise ClientFailed(f"no node can take part: {next(iter(self._refused.values()))}")
-            if time.monotonic() > deadline:
+            if late:
                 raise ConfigError(
                     f"{len(here)} nodes came within {self._wait_s:g} s: expected at least {enough}; start SuperNodes "
                     "that reach this SuperLink, or raise wait_s."
@@ -79,17 +85,23 @@ class Nodes:
             time.sleep(self.poll_s)
 
     def _greet(self, strangers: Collection[int]) -> None:
-        contents = [(node, RecordDict()) for node in strangers]
-        answers = exchange(self.grid, contents, kind=MessageType.QUERY, timeout_s=self._timeout_s, poll_s=self.poll_s)
-        for index, message in answers:
-            node = contents[index][0]
+        nodes = tuple(strangers)
+        contents = ((node, RecordDict()) for node in nodes)
+        sent = send(self.grid, contents, kind=MessageType.QUERY, timeout_s=self._timeout_s)
+        self._greetings |= {name: nodes[index] for name, index in sent.items()}
+        self._greeted |= dict.fromkeys((nodes[index] for index in sent.values()), time.monotonic() + self._timeout_s)
+
+    def _listen(self) -> None:
+        """Takes in what has come; those that were away, or late, are greeted anew when they are seen again."""
+        for node, heard in look(self.grid, self._greetings):
             try:
-                if message.has_error():
-                    raise ClientFailed(str(message.error.reason))
-                self._meet(node, decode_greeting(message.content))
+                self._meet(node, decode_greeting(content_of(heard)))
             except SordinoError as error:
                 self._refused[node] = str(error)
                 self._note(f"node {node} is left out: {error}")
+        now, awaited = time.monotonic(), set(self._greetings.values())
+        self._greeted = {node: until for node, until in self._greeted.items() if node in awaited and now < until}
+        self._greetings = {name: node for name, node in self._greetings.items() if node in self._greeted}
 
     def _meet(self, node: int, greeting: Greeting) -> None:
         if greeting.digest != self._digest:
