@@ -14,6 +14,7 @@ from sordino.privacy import NoiseSource
 from sordino.seeds import Seeds
 from sordino.split.exchange import Exchange
 from sordino.split.layer_filter import contributions, strongest
+from sordino.split.methods import SplitMethod
 from sordino.split.sending import Sender
 from sordino.split.sequences import Lengths
 from sordino.split.tally import Sent
@@ -39,6 +40,10 @@ class Exchanged:
     clean: Mapping[str, Exchange]
     rows: Mapping[str, torch.Tensor]
     noised_rows: Mapping[str, torch.Tensor]
+
+    def shown(self, name: str, methods: Sequence[SplitMethod]) -> dict[str, Exchange]:
+        """A set as each method shows it to the server, by the method's name."""
+        return {method.name: (self.clean if method.sees == "clean" else self.noised)[name] for method in methods}
 
     @property
     def total(self) -> Sent:

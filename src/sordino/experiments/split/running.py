@@ -10,22 +10,24 @@ import torch
 
 from sordino.config import to_toml
 from sordino.experiments.measuring import versions
-from sordino.experiments.observer import Observer, Progress, Silent
+from sordino.experiments.observer import Observer, Silent
 from sordino.experiments.split.attacking import attack
 from sordino.experiments.split.attacking_methods import attack_methods
 from sordino.experiments.split.exchanging import chosen_layers
-from sordino.experiments.split.material import Material, Texts, divided, exchanges
-from sordino.experiments.split.measuring import measured, totals
+from sordino.experiments.split.finishing import common_result, times_drawn
+from sordino.experiments.split.in_turn import fit_in_turn
+from sordino.experiments.split.material import Texts, divided, exchanges
+from sordino.experiments.split.measuring import measured
 from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
 from sordino.models.checkpoints import read_config
-from sordino.privacy import Ledger, NoiseSource, Terms, make_statement
+from sordino.privacy import Ledger, NoiseSource, Terms
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import save_corrector
-from sordino.split.methods import Fitted, Scene, SplitMethod
+from sordino.split.methods import Scene
 from sordino.split.readout import Labels
 from sordino.split.sending import Sender
 from sordino.split.tally import Tally
@@ -119,7 +121,7 @@ def _run(
     )
     debug = options.telemetry == "debug"
     attacks = attack(options.attacks, texts, material, embedding=embedding, sender=sender, seeds=seeds) if debug else {}
-    fitted = _fit(options, scene, observer=observer)
+    fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
     first = fitted[options.methods[0].name][0]
     if isinstance(first, FittedCorrector):
         save_corrector(folder.model, first, labels=texts.labels, max_tokens=options.data.max_tokens)
@@ -127,61 +129,7 @@ def _run(
         attacks |= attack_methods(
             options.attacks, {name: model for name, (model, _) in fitted.items()}, material, embedding=embedding
         )
-    draws = _draws(sender)
+    draws = times_drawn(sender)
     methods = measured(options.methods, fitted, material, attacks=attacks, draws=draws, seeds=seeds) if debug else {}
-    return _result(options, served, sender, material, layers=layers, methods=methods, attacks=attacks, folder=folder)
-
-
-def _fit(options: SplitExperiment, scene: Scene, *, observer: Observer) -> dict[str, tuple[Fitted, float]]:
-    """Each method after training, and how long that took."""
-    chosen: tuple[SplitMethod, ...] = options.methods[: options.num_steps]
-    result: dict[str, tuple[Fitted, float]] = {}
-    for number, method in enumerate(chosen, start=1):
-        started = time.monotonic()
-        # Each starts from the same seed: HiddenEcho and its ablations differ in what they are, not in their luck.
-        result[method.name] = (method.fit(scene), time.monotonic() - started)
-        observer.progress(Progress(round=number, rounds=len(chosen), unit="method", figures=method.name))
-    return result
-
-
-def _draws(sender: Sender) -> int:
-    """How often noise was drawn for the texts that were drawn most often: the first charge is of all, others of some."""
-    event = sender.noise.event(sender.unit, space=sender.space)
-    return sum(charged == event for charged in sender.ledger.events)
-
-
-def _result(
-    options: SplitExperiment,
-    served: Served,
-    sender: Sender,
-    material: Material,
-    *,
-    layers: tuple[int, ...],
-    methods: dict[str, Any],
-    attacks: dict[str, Any],
-    folder: RunFolder,
-) -> dict[str, Any]:
-    ledger = sender.ledger
-    statement = make_statement(ledger.terms, ledger.events)
-    draws = _draws(sender)
-    guarantees = {
-        unit: sender.noise.guarantee(unit, space=sender.space, draws=draws, delta=ledger.terms.delta).to_json()
-        for unit in ("token", "sequence")
-    }
-    folder.write_json(folder.privacy, statement.to_json())
-    return {
-        "task": "split",
-        "run": str(folder.path),
-        "methods": methods,
-        "attacks": attacks,
-        "bytes": totals(material, sender.tally),
-        "wire": served.traffic,
-        "layers": list(layers),
-        "server": served.server.describe().to_json() | {"place": options.server.place},
-        "noise": options.privacy.noise.name,
-        "draws": draws,
-        "guarantees": guarantees,
-        "unit": statement.terms.unit,
-        "epsilon": statement.to_json()["epsilon"],
-        "statement": statement.words,
-    }
+    said = common_result(served, sender, material, place=options.server.place, layers=layers, folder=folder)
+    return {"task": options.task, "run": str(folder.path), "methods": methods, "attacks": attacks, **said}

@@ -1,0 +1,59 @@
+"""What a split experiment leaves behind, with texts as with speech."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sordino.experiments.split.exchanging import Exchanged
+from sordino.experiments.split.in_turn import in_bytes
+from sordino.experiments.split.serving import Served
+from sordino.privacy import make_statement
+from sordino.records import RunFolder
+from sordino.split.sending import Sender
+
+__all__ = ["common_result", "guarantees", "times_drawn"]
+
+
+def times_drawn(sender: Sender) -> int:
+    """How often noise was drawn for the sequences that were drawn most often: the first charge is of all, others of some."""
+    event = sender.noise.event(sender.unit, space=sender.space)
+    return sum(charged == event for charged in sender.ledger.events)
+
+
+def guarantees(sender: Sender, *, draws: int) -> dict[str, Any]:
+    """What the noise promises a part and the whole, after so many draws."""
+    space, delta = sender.space, sender.ledger.terms.delta
+    return {
+        unit: sender.noise.guarantee(unit, space=space, draws=draws, delta=delta).to_json()
+        for unit in (space.part, space.whole)
+    }
+
+
+def common_result(
+    served: Served, sender: Sender, exchanged: Exchanged, *, place: str, layers: tuple[int, ...], folder: RunFolder
+) -> dict[str, Any]:
+    """What every split run's result holds besides its task, methods and attacks; writes ``privacy.json``.
+
+    Args:
+        served: the server.
+        sender: has the ledger.
+        exchanged: knows the bytes.
+        place: where the server was.
+        layers: the blocks that came back.
+        folder: of the run.
+    """
+    ledger, draws = sender.ledger, times_drawn(sender)
+    statement = make_statement(ledger.terms, ledger.events)
+    folder.write_json(folder.privacy, statement.to_json())
+    return {
+        "bytes": in_bytes(exchanged.total + sender.tally.total),
+        "wire": served.traffic,
+        "layers": list(layers),
+        "server": served.server.describe().to_json() | {"place": place},
+        "noise": sender.noise.name,
+        "draws": draws,
+        "guarantees": guarantees(sender, draws=draws),
+        "unit": statement.terms.unit,
+        "epsilon": statement.to_json()["epsilon"],
+        "statement": statement.words,
+    }
