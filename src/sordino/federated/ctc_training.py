@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar
 
 import torch
@@ -15,6 +16,8 @@ from sordino.data.clips import ClipStore
 from sordino.federated.learner import LocalResult
 from sordino.federated.objective import PLAIN, Objective, Reference
 from sordino.federated.options import LocalOptions
+from sordino.federated.part import Part
+from sordino.federated.private_steps import PrivateSteps
 from sordino.layout import ParameterLayout
 from sordino.privacy import Update
 from sordino.seeds import Seeds
@@ -58,6 +61,8 @@ class CtcLearner:
         clients: each client's utterances, transcripts already normalised.
         options: how a client trains.
         work: counts what was done.
+        private: how steps hide single recordings; None: they do not. Then a step's recordings are drawn at random, and
+            ``batch_size`` is the constant that their sum is divided by.
     """
 
     penalties: ClassVar[frozenset[str]] = frozenset({"embedding", "output"})
@@ -67,6 +72,7 @@ class CtcLearner:
     clients: Mapping[str, Sequence[Utterance]]
     options: LocalOptions
     work: Work = field(default_factory=Work)
+    private: PrivateSteps | None = None
 
     @property
     def layout(self) -> ParameterLayout:
@@ -89,21 +95,24 @@ class CtcLearner:
         flat.load(start)
         self.recogniser.train()
         torch.manual_seed(seeds.at("dropout of units").integer())
-        slices = objective.trained.slices if objective.trained else ((0, self.layout.size),)
-        names = objective.trained.names if objective.trained else {slot.name for slot in self.layout.slots}
+        part = objective.trained or Part(self.layout, frozenset(slot.name for slot in self.layout.slots))
         decay = self.options.weight_decay
-        optimizer = torch.optim.AdamW(self._leaves(slices), lr=self.options.lr, weight_decay=decay, fused=True)
+        optimizer = torch.optim.AdamW(self._leaves(part.slices), lr=self.options.lr, weight_decay=decay, fused=True)
         batches = list(self._batches(utterances, seeds, epochs=objective.epochs or self.options.epochs))
+        backward = partial(self._backward, reference=objective.reference, recorded=recorded)
         losses = 0.0
-        with self.recogniser.training_only(names):
+        with self.recogniser.training_only(part.names):
             for step, batch in enumerate(batches):
                 for group in optimizer.param_groups:
                     group["lr"] = self.options.lr * 0.5 * (1 + math.cos(math.pi * step / len(batches)))
                 flat.zero_gradient()
-                losses += self._backward(batch, objective.reference, recorded)
+                if self.private is None:
+                    losses += backward(batch)
+                else:
+                    losses += self._privately(self.private, client, batch, part, backward, place=(*seeds.path, step))
                 for penalty in objective.proximal:
                     penalty.add_gradient(flat.values, into=flat.gradient)
-                self._limit_gradient(slices)
+                self._limit_gradient(part.slices)
                 optimizer.step()
         self.work.steps += len(batches)
         self.work.passes += sum(len(batch) for batch in batches)
@@ -165,6 +174,29 @@ class CtcLearner:
             loss.backward()
         return total
 
+    def _privately(
+        self,
+        private: PrivateSteps,
+        client: str,
+        batch: Sequence[Utterance],
+        part: Part,
+        backward: Callable[[Sequence[Utterance]], float],
+        *,
+        place: tuple[str | int, ...],
+    ) -> float:
+        """Puts the noised mean of each utterance's own clipped gradient in the gradient's place; returns the mean loss."""
+        flat, losses = self.recogniser.flat, [0.0]
+
+        def gradients() -> Iterator[torch.Tensor]:
+            for utterance in batch:
+                flat.zero_gradient()
+                losses.append(backward([utterance]))
+                yield part.take(flat.gradient).cpu()
+
+        mean = private.mean(gradients(), part.layout, client=client, lot=self.options.batch_size, place=place)
+        flat.gradient.copy_(part.put(mean, into=torch.zeros(self.layout.size)))
+        return sum(losses) / max(1, len(batch))
+
     def _limit_gradient(self, slices: Sequence[tuple[int, int]]) -> None:
         parts = [self.recogniser.flat.gradient[start:stop] for start, stop in slices]
         norm = math.sqrt(sum(float(part.norm()) ** 2 for part in parts))
@@ -190,7 +222,10 @@ class CtcLearner:
         return found
 
     def _batches(self, utterances: Sequence[Utterance], seeds: Seeds, *, epochs: int) -> Iterator[Sequence[Utterance]]:
-        """Every epoch's utterances in a new order, cut into batches."""
+        """Every epoch's utterances in a new order, cut into batches; or private draws of them."""
+        if self.private is not None:
+            yield from self.private.lots(utterances, passes=epochs, place=seeds.path)
+            return
         for epoch in range(epochs):
             order = seeds.at("epoch", epoch).generator().permutation(len(utterances))
             yield from _cut([utterances[index] for index in order], self.options.batch_size)

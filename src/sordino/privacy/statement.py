@@ -147,7 +147,8 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
     value = math.ceil(min(proven) * 100) / 100  # rounded up: a claim must not be below what was proven
     change = next((event.adjacency for event in events), "add-or-remove-one")
     neighbours = f"{_WHOSE[terms.unit]} {_CHANGES[change]}" if change in _CHANGES else change
-    what = "releases" if any(isinstance(event, GaussianRelease) for event in events) else "rounds"
+    rounds = "steps" if terms.unit == "recording" else "rounds"
+    what = "releases" if any(isinstance(event, GaussianRelease) for event in events) else rounds
     odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{math.ceil(value)}"
     bound = (
         f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {neighbours}, no outcome of the "

@@ -170,7 +170,7 @@ def _parameters(run: Run, statement: Statement) -> list[Parameter]:
         meaning = "The most clients that one speaker owns; they are charged together."
         rows.append(Parameter("Clients a speaker", str(of_speaker), meaning))
     for event, times in statement.releases:
-        rows += _release(Event.from_json(event), times)
+        rows += _release(Event.from_json(event), times, unit=terms.unit)
     rows += [
         Parameter("Delta", f"{terms.delta:g}", "Probability with which the bound may fail."),
         Parameter(
@@ -233,18 +233,28 @@ _ADJACENCY: Final = {
 }
 
 
-def _release(event: Event, times: int) -> list[Parameter]:
+_TAKING_PART: Final = {
+    "client": (
+        "Clients' clipped updates are added up, then noise is.",
+        "Each client takes part in a round with this probability.",
+    ),
+    "recording": (
+        "The clipped gradients of a client's recordings are added up, then noise is, at the client and in every step.",
+        "Each of a client's recordings takes part in a step with this probability.",
+    ),
+}
+"""How a sampled Gaussian came about, by the protected unit."""
+
+
+def _release(event: Event, times: int, *, unit: str) -> list[Parameter]:
     """What was released, in words; an event that this page does not know is shown by its fields."""
     adjacency = Parameter("Adjacency", event.adjacency.replace("-", " "), _ADJACENCY.get(event.adjacency, ""))
     if isinstance(event, PoissonGaussian):
+        summed, drawn = _TAKING_PART.get(unit, _TAKING_PART["client"])
         return [
-            Parameter(
-                "Mechanism", "Gaussian noise on the sum", "Clients' clipped updates are added up, then noise is."
-            ),
+            Parameter("Mechanism", "Gaussian noise on the sum", summed),
             _multiplier(event),
-            Parameter(
-                "Sampling", f"Poisson, q = {event.rate:g}", "Each client takes part in a round with this probability."
-            ),
+            Parameter("Sampling", f"Poisson, q = {event.rate:g}", drawn),
             adjacency,
             _rounds(times),
         ]

@@ -18,7 +18,7 @@ from sordino.federated.methods.fedavg import FedAvg
 from sordino.federated.methods.fedper import FedPer
 from sordino.federated.methods.local import LocalOnly
 from sordino.federated.methods.parameter_similarity import ParameterSimilarity
-from sordino.privacy import read_ledger
+from sordino.privacy import PoissonGaussian, read_ledger
 from sordino.records import RunFolder
 from sordino.reporting.summaries import summarise
 
@@ -160,6 +160,53 @@ def test_noise_of_the_server_is_refused_where_single_updates_are_read(small: Sma
     assert not (tmp_path / "run").exists()  # no method has trained before another is found not to fit
     result = run_personalised(replace(options, methods={"fedper": FedPer()}), tmp_path / "other")
     assert result["methods"]["fedper"]["epsilon"] > 0
+
+
+def test_recordings_are_hidden_by_noise_in_each_clients_training(small: Small, tmp_path: Path) -> None:
+    options = small(
+        "recording_privacy.noise_multiplier=3", "recording_privacy.rate=0.5", 'evaluation.references=["start"]',
+        "federated.passes=2", "start.corpus.speakers=1", "simulation.workers=2",
+    )  # fmt: skip
+    options = replace(options, methods={"fedavg": FedAvg(), "similarity": ParameterSimilarity()})
+    result = run_personalised(options, tmp_path / "run")
+    terms, charges = read_ledger(tmp_path / "run" / "ledger.jsonl")
+    assert (terms.unit, terms.population, terms.seeded) == ("recording", 3 * 4, False)
+    assert {charge.event for charge in charges} == {PoissonGaussian(noise_multiplier=3.0, rate=0.5)}
+    assert len(charges) == 2 * 2 * 2  # two methods, two passes of two steps, whichever client took them
+    alone = {name: row["epsilon"] for name, row in result["methods"].items()}
+    assert 0 < alone["fedavg"] == alone["similarity"] < result["epsilon"]["pld"]
+    assert "for each recording: with one recording added or left out" in result["statement"]
+    assert "Not covered: a speaker as a whole" in result["statement"]
+    refused = replace(options, methods={"asks": EmbeddingSimilarity()})
+    with pytest.raises(ConfigError, match=r"methods.asks asks each client for its embedding"):
+        run_personalised(refused, tmp_path / "refused")
+
+
+def test_a_budget_for_recordings_decides_the_noise(small: Small, tmp_path: Path) -> None:
+    options = small(
+        "recording_privacy.epsilon=2",
+        'evaluation.references=["start"]',
+        "federated.passes=1",
+        "start.corpus.speakers=1",
+    )
+    result = run_personalised(replace(options, methods={"fedavg": FedAvg()}), tmp_path / "run")
+    assert 1.9 < result["methods"]["fedavg"]["epsilon"] == result["epsilon"]["pld"] <= 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (["recording_privacy.epsilon=2"], "evaluation.references"),
+        (
+            ["recording_privacy.epsilon=2", "privacy.mechanism=gaussian", "privacy.epsilon=8"],
+            "recordings or one for speakers",
+        ),
+        (["recording_privacy.rate=0.5"], "recording_privacy.epsilon = None"),
+    ],
+)
+def test_two_guarantees_at_once_are_refused(small: Small, changes: list[str], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        small(*changes)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ from sordino.data.clips import ClipStore
 from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
 from sordino.experiments.observer import Observer
-from sordino.experiments.personalised.entry import enter, terms_of
+from sordino.experiments.personalised.entry import enter
 from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.ctc_training import CtcLearner
+from sordino.federated.private_steps import PrivateSteps
 from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
 from sordino.models.ctc.adapters import with_adapters
 from sordino.seeds import Seeds
@@ -60,10 +61,14 @@ class Bench:
         """Each client's utterances to train on."""
         return {name: speaker.train for name, speaker in self.speakers.known.items()}
 
-    def learners(self) -> tuple[CtcLearner, ...]:
-        """New learners, whose work is counted from zero."""
+    def learners(self, private: PrivateSteps | None = None) -> tuple[CtcLearner, ...]:
+        """New learners, whose work is counted from zero.
+
+        Args:
+            private: how their steps hide single recordings, if they do.
+        """
         local = self.options.federated.local
-        return tuple(CtcLearner(model, self.clips, self.training, local) for model in self.recognisers)
+        return tuple(CtcLearner(model, self.clips, self.training, local, private=private) for model in self.recognisers)
 
     def welcoming(self) -> CtcLearner:
         """One that has what the new speakers have; each may be trained on for as many passes as a client's."""
@@ -137,9 +142,15 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
 
 def _admit_all(options: PersonalisedExperiment, learner: CtcLearner, *, population: int) -> None:
     """Raises ConfigError if one of the methods cannot be run as asked, before any of them has trained for hours."""
-    terms, size = terms_of(options, population=population), learner.embedding_size
     for name, method in options.methods.items():
-        entry = enter(options, name, method, layout=learner.layout, embedding_size=size, terms=terms)
+        entry = enter(
+            options,
+            name,
+            method,
+            layout=learner.layout,
+            embedding_size=learner.embedding_size,
+            population=population,
+        )
         method.require_hooks(step.phase for step in entry.plan.steps)
 
 

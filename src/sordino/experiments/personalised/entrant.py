@@ -10,11 +10,14 @@ import torch
 
 from sordino.evaluation import Sample
 from sordino.experiments.personalised.bench import Bench
-from sordino.experiments.personalised.entry import enter
+from sordino.experiments.personalised.entry import Entry, enter, paying_for_rounds
+from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod, InProcess, RoundResult, ServerState, run_rounds
 from sordino.federated.ctc_training import CtcLearner
+from sordino.federated.private_steps import PrivateSteps
 from sordino.models.ctc import Recogniser
 from sordino.privacy import Ledger, NoiseSource, PhasedPlan, Reads
+from sordino.privacy.parallel import ParallelReceipts
 
 __all__ = ["Cost", "Outcome", "compete", "heard", "with_new", "with_work"]
 
@@ -84,25 +87,23 @@ def compete(
         BudgetExhausted: the budget ends before the rounds do.
         ConfigError: the passes do not pay for one round, or the privacy asked for does not fit the method.
     """
-    first, started, learners = len(ledger.charges), time.process_time(), bench.learners()
+    first, started, model = len(ledger.charges), time.process_time(), bench.recognisers[0]
+    clients = tuple(bench.speakers.known)
     entry = enter(
-        bench.options,
-        name,
-        method,
-        layout=learners[0].layout,
-        embedding_size=learners[0].embedding_size,
-        terms=ledger.terms,
+        bench.options, name, method, layout=model.layout, embedding_size=model.front.width, population=len(clients)
     )
     rounds, plan = entry.rounds, entry.plan
-    backend, cost = InProcess(learners, tuple(bench.speakers.known)), Cost()
-    state = ServerState(0, bench.start.clone())
     noise = NoiseSource(bench.seeds.at("privacy") if ledger.terms.seeded else None)
+    learners = bench.learners(_private_steps(bench.options, entry, ledger, noise))
+    backend, cost = InProcess(learners, clients), Cost()
+    state = ServerState(0, bench.start.clone())
     seeds = bench.seeds.at("training")
-    for result in run_rounds(
-        state, plan, rounds=rounds, method=method, backend=backend, ledger=ledger, noise=noise, seeds=seeds
-    ):
-        state, cost = result.state, _with_bytes(cost, result, plan)
-        after_round(state.round, rounds)
+    with paying_for_rounds(bench.options, ledger, population=len(clients)) as paying:
+        for result in run_rounds(
+            state, plan, rounds=rounds, method=method, backend=backend, ledger=paying, noise=noise, seeds=seeds
+        ):
+            state, cost = result.state, _with_bytes(cost, result, plan)
+            after_round(state.round, rounds)
     models = {
         client: method.personal(
             state,
@@ -111,7 +112,7 @@ def compete(
             memory=backend.memory.of(client, (rounds + 1, 0)),
             seeds=seeds.at(client),
         )
-        for client in bench.speakers.known
+        for client in clients
     }
     cost = replace(with_work(cost, bench, learners), rounds=rounds, cpu_s=time.process_time() - started)
     outcome = heard(bench, models.__getitem__, cost, (first, len(ledger.charges)))
@@ -122,6 +123,16 @@ def compete(
         return method.newcomer(state, client, learner=learner, plan=plan, seeds=seeds.at("new", client))
 
     return with_new(bench, outcome, welcomed, bench.welcoming())
+
+
+def _private_steps(
+    options: PersonalisedExperiment, entry: Entry, ledger: Ledger, noise: NoiseSource
+) -> PrivateSteps | None:
+    """How local training hides recordings, if it does; the ledger is charged by step."""
+    if options.recording_privacy is None:
+        return None
+    receipts = ParallelReceipts(ledger, options.recording_privacy.event(entry.noise_multiplier))
+    return PrivateSteps(options.recording_privacy, entry.noise_multiplier, receipts, noise)
 
 
 def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -> Cost:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from sordino._check import told_as
+from sordino.errors import ConfigError
 from sordino.experiments.personalised.rehearsal import price_of
+from sordino.experiments.personalised.speakers import Speaker
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod
 from sordino.federated.methods.base import KEY
 from sordino.layout import ParameterLayout
-from sordino.privacy import PhasedPlan, Terms, make_round_plan, make_terms
+from sordino.privacy import Ledger, Phase, PhasedPlan, Terms, make_round_plan, make_terms
 
-__all__ = ["Entry", "enter", "terms_of"]
+__all__ = ["Entry", "enter", "paying_for_rounds", "terms_of"]
 
 _CAVEAT: Final = "debug telemetry wrote every speaker's errors under every method, and the work that each method took"
 
@@ -25,10 +31,12 @@ class Entry:
     Attributes:
         rounds: as many as its passes pay for.
         plan: the guarantee of its first round.
+        noise_multiplier: of each step of local training, where recordings are protected.
     """
 
     rounds: int
     plan: PhasedPlan
+    noise_multiplier: float = 0.0
 
 
 def enter(
@@ -38,7 +46,7 @@ def enter(
     *,
     layout: ParameterLayout,
     embedding_size: int,
-    terms: Terms,
+    population: int,
 ) -> Entry:
     """Admits a method.
 
@@ -48,38 +56,86 @@ def enter(
         method: the method.
         layout: of the recogniser.
         embedding_size: of its embeddings.
-        terms: what the guarantee is about.
+        population: how many speakers take part.
 
     Raises:
         ConfigError: the passes do not pay for one round, or the privacy asked for does not fit the method.
     """
+    terms = _rounds_terms(options, population=population)
     with told_as(f"methods.{name}", of=KEY):
         price = price_of(method, layout=layout, embedding_size=embedding_size, epochs=options.federated.local.epochs)
         rounds = price.rounds(options.federated.passes, name=name)
+        phases = method.phases(layout, embedding_size=embedding_size)
         plan = make_round_plan(
-            options.privacy,
-            phases=method.phases(layout, embedding_size=embedding_size),
-            layout=layout,
-            cohort=options.federated.cohort,
-            rounds=rounds,
-            terms=terms,
+            options.privacy, phases=phases, layout=layout, cohort=options.federated.cohort, rounds=rounds, terms=terms
         )
-    return Entry(rounds, plan)
+    if options.recording_privacy is None:
+        return Entry(rounds, plan)
+    _refuse_questions(phases, name)
+    passes = rounds * price.round + price.use
+    steps = passes * options.recording_privacy.steps_a_pass
+    return Entry(rounds, plan, options.recording_privacy.multiplier(steps=steps))
 
 
-def terms_of(options: PersonalisedExperiment, *, population: int) -> Terms:
+def _refuse_questions(phases: Sequence[Phase], name: str) -> None:
+    """Raises ConfigError where clients are asked for what their private training does not make."""
+    for phase in phases:
+        if phase.noised_by_clients:
+            raise ConfigError(
+                f"methods.{name} asks each client for its {phase.name} in a phase of its own, which recording_privacy does "
+                "not cover, since it is in the steps of training alone: expected a method that reads nothing but updates; "
+                'choose "parameter-similarity" with weights = "similarity" or "uniform", or unset recording_privacy.'
+            )
+
+
+def terms_of(options: PersonalisedExperiment, *, speakers: Mapping[str, Speaker]) -> Terms:
     """What the ledger's guarantee is about. It holds what all methods released; a budget is of each by itself.
+
+    Args:
+        options: the experiment.
+        speakers: who takes part.
+
+    Raises:
+        ConfigError: a delta that does not fit.
+    """
+    if options.recording_privacy is None:
+        terms = _rounds_terms(options, population=len(speakers))
+    else:
+        terms = options.recording_privacy.terms(
+            recordings=sum(len(speaker.train) for speaker in speakers.values()),
+            seeded=options.simulation.seeded,
+            caveats=(_CAVEAT,),
+        )
+    once = len(options.methods) * len(options.repetitions) == 1
+    return terms if once else replace(terms, budget=None)
+
+
+@contextmanager
+def paying_for_rounds(options: PersonalisedExperiment, ledger: Ledger, *, population: int) -> Iterator[Ledger]:
+    """Where rounds are charged: in the run's ledger, unless that is about recordings.
+
+    Then rounds release nothing but what is made of steps, which are charged themselves, and the book that says of the
+    rounds that they promise a speaker nothing is thrown away.
+    """
+    if options.recording_privacy is None:
+        yield ledger
+        return
+    terms = _rounds_terms(options, population=population)
+    with TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.jsonl", terms=terms) as thrown_away:
+        yield thrown_away
+
+
+def _rounds_terms(options: PersonalisedExperiment, *, population: int) -> Terms:
+    """What is promised to a whole speaker.
 
     Args:
         options: the experiment.
         population: how many speakers take part.
     """
-    terms = make_terms(
+    return make_terms(
         options.privacy,
         population=population,
         clients_per_speaker=1,
         seeded=options.simulation.seeded,
         caveats=() if options.privacy.mechanism == "none" else (_CAVEAT,),
     )
-    once = len(options.methods) * len(options.repetitions) == 1
-    return terms if once else replace(terms, budget=None)

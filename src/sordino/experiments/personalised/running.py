@@ -58,7 +58,7 @@ def run_personalised(
     first = _bench(options, folder, options.repetitions[0], observer)
     folder.begin(config=to_toml(options))
     outcomes: dict[str, list[Outcome]] = {}
-    with Ledger(folder.ledger, terms=terms_of(first.options, population=len(first.speakers.known))) as ledger:
+    with Ledger(folder.ledger, terms=terms_of(first.options, speakers=first.speakers.known)) as ledger:
         for place, seed in enumerate(options.repetitions):
             bench = first if place == 0 else _bench(options, folder, seed, observer)
             replace_file(_start_file(folder, seed), save({"values": bench.start}))
@@ -164,9 +164,14 @@ def _row(bench: Bench, ledger: Ledger, name: str, outcomes: Sequence[Outcome]) -
         "development_wer": _development(outcomes),
         **asdict(first.cost),
         "cpu_s": math.fsum(outcome.cost.cpu_s for outcome in outcomes) / len(outcomes),
-        "epsilon": _epsilon(ledger, first) if options.privacy.mechanism != "none" else None,
+        "epsilon": _epsilon(ledger, first) if _promises(options) else None,
         "new_speakers": _new(bench, outcomes),
     }
+
+
+def _promises(options: PersonalisedExperiment) -> bool:
+    """Whether there is a guarantee at all, for speakers or for their recordings."""
+    return options.privacy.mechanism != "none" or options.recording_privacy is not None
 
 
 def _new(bench: Bench, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:

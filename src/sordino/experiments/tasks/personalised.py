@@ -19,6 +19,7 @@ from sordino.federated.methods.base import KEY, METHODS, FederatedMethod
 from sordino.federated.options import LocalOptions
 from sordino.models.ctc import CtcOptions
 from sordino.privacy import COHORTS, CohortSampler, Poisson, PrivacyOptions
+from sordino.privacy.recordings import RecordingPrivacy
 
 if TYPE_CHECKING:
     from sordino.experiments.observer import Observer
@@ -147,6 +148,11 @@ class PersonalisedExperiment(Experiment):
         "What is compared: names of your own, each with a federated method and its options."
     )
     privacy: PrivacyOptions = option("The guarantee, of each method by itself.")
+    recording_privacy: RecordingPrivacy | None = option(
+        "A guarantee for single recordings, by noise in each client's own training, in place of one for speakers: with "
+        'privacy.mechanism = "none".',
+        None,
+    )
     evaluation: PersonalisedEvaluation = option("The measurements.", factory=PersonalisedEvaluation)
     simulation: SimulationOptions = option("Settings for simulations.", factory=SimulationOptions)
 
@@ -172,7 +178,23 @@ class PersonalisedExperiment(Experiment):
                 )
         if "sd-adapters" in self.evaluation.references:
             at_least("federated.passes", self.federated.passes, 2)
+        if self.recording_privacy is not None:
+            self._refuse_beside_recording_privacy()
         one_of("evaluation.baseline", self.baseline, [*self.methods, *self.evaluation.references])
+
+    def _refuse_beside_recording_privacy(self) -> None:
+        """Raises ConfigError where something would be released that noise in the clients' training does not cover."""
+        if self.privacy.mechanism != "none":
+            raise ConfigError(
+                f'recording_privacy with privacy.mechanism = "{self.privacy.mechanism}": expected a guarantee for '
+                'recordings or one for speakers; unset recording_privacy, or set privacy.mechanism = "none".'
+            )
+        pooling = [name for name in self.evaluation.references if name != "start"]
+        if pooling:
+            raise ConfigError(
+                f"recording_privacy with evaluation.references = {list(self.evaluation.references)}: expected none that "
+                'trains on pooled recordings without noise; set evaluation.references = ["start"].'
+            )
 
     @property
     def baseline(self) -> str:
