@@ -32,7 +32,6 @@ TRAINING: dict[str, tuple[int, int]] = {
     "one step": (1, 1),
     "four steps": (1, 4),
     "two utterances, one step": (2, 1),
-    "two utterances, four steps": (2, 4),
 }
 """Utterances behind an update, and steps on them together."""
 
