@@ -38,7 +38,7 @@ class SpeechFront:
 
     def __init__(self, front: WhisperFront, layers: Sequence[nn.Module]) -> None:
         self._front, self._layers = front.eval().requires_grad_(requires_grad=False), list(layers)
-        self.num_mels, self.width, self.positions = front.num_mels, front.width, front.positions
+        self.num_mels, self.width, self.positions = front.conv1.in_channels, front.width, front.positions
 
     @classmethod
     def load(cls, source: str, *, client_layers: int, window_s: float) -> Self:

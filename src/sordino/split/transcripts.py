@@ -58,17 +58,17 @@ class Transcripts(Readout):
 
     Attributes:
         units: what is written, a public choice.
-        epochs: passes that a linear head is trained for.
+        seeds: of a linear head's weights and of the order.
+        epochs: passes that it is trained for.
         batch_size: recordings of a step.
-        lr: learning rate of a linear head.
-        seeds: of its weights and of the order.
+        lr: its learning rate.
     """
 
     units: Units
-    epochs: int
-    batch_size: int
-    lr: float
     seeds: Seeds
+    epochs: int = 40
+    batch_size: int = 16
+    lr: float = 1e-2
 
     def learner(self, network: SideNetwork, *, width: int) -> Transcriber:
         """See `Readout.learner`."""

@@ -2,12 +2,12 @@
 
 The attacker has recordings of their own and the law of the noise, puts noise on their own frames, and learns what spectrum
 belongs to what was received. A ridge regression on a frame and its neighbours is the best linear guess; its penalty, chosen
-on the attacker's own frames, takes the noise into account.
+on a fifth of the attacker's recordings, takes the noise into account.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,8 +22,8 @@ __all__ = ["Rebuilt", "rebuild_spectrum"]
 Rows = npt.NDArray[np.float32]
 
 _NEIGHBOURS: Final = 2
-_PENALTIES: Final = tuple(10.0**power for power in range(0, 8))
-_EXAMPLES: Final = 10_000
+_PENALTIES: Final = (0.1, 10.0, 1e3, 1e4, 1e5)
+_HELD_OUT: Final = 0.2
 _RESAMPLES: Final = 1000
 
 
@@ -79,19 +79,33 @@ def rebuild_spectrum(
                 f"{len(rows)} frames with {len(heard)} spectra in recordings of {sum(counted)} frames: expected as many of "
                 "each; attack whole recordings."
             )
-    from sklearn.linear_model import RidgeCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    model = make_pipeline(StandardScaler(), RidgeCV(_PENALTIES))
-    model.fit(_with_neighbours(examples, own)[:_EXAMPLES], answers[:_EXAMPLES])
-    error = (model.predict(_with_neighbours(noised, lengths)) - spectra) ** 2
+    error = (_learned(_with_neighbours(examples, own), answers, own)(_with_neighbours(noised, lengths)) - spectra) ** 2
     spread = (spectra - spectra.mean(axis=0)) ** 2
     starts = np.cumsum([0, *lengths[:-1]])
     wrong, all_ = (np.add.reduceat(part.sum(axis=1, dtype=np.float64), starts) for part in (error, spread))
     drawn = seeds.generator().integers(len(lengths), size=(_RESAMPLES, len(lengths)))
     low, high = np.quantile(1 - wrong[drawn].sum(axis=1) / all_[drawn].sum(axis=1), [0.025, 0.975])
     return Rebuilt(float(1 - wrong.sum() / all_.sum()), (float(low), float(high)))
+
+
+def _learned(examples: Rows, answers: Rows, own: Sequence[int]) -> Callable[[Rows], Rows]:
+    """A ridge regression; with a single recording there is none to choose the penalty on, and the middle one is taken."""
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    def fitted(penalty: float, last: int) -> Callable[[Rows], Rows]:
+        model = make_pipeline(StandardScaler(), Ridge(penalty)).fit(examples[:last], answers[:last])
+        return lambda rows: np.asarray(model.predict(rows), np.float32)
+
+    first = sum(own[: len(own) - round(_HELD_OUT * len(own))])
+    if first == len(examples):
+        return fitted(_PENALTIES[len(_PENALTIES) // 2], first)
+
+    def error(penalty: float) -> float:
+        return float(np.square(fitted(penalty, first)(examples[first:]) - answers[first:]).sum())
+
+    return fitted(min(_PENALTIES, key=error), len(examples))
 
 
 def _with_neighbours(rows: Rows, lengths: Sequence[int]) -> Rows:

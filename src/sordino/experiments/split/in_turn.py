@@ -53,7 +53,7 @@ def compared(
     tests: Mapping[str, Exchange],
     *,
     judge: Callable[[torch.Tensor], FiguresT],
-    privacy: Callable[[SplitMethod, Fitted], float],
+    privacy: Callable[[SplitMethod, Fitted], float | None],
 ) -> dict[str, Any]:
     """Figures of each method on the test set.
 
@@ -62,7 +62,7 @@ def compared(
         fitted: each after training, and the seconds that took.
         tests: the test set as each method shows it to the server.
         judge: figures of what `Fitted.scores` gives.
-        privacy: empirical privacy of a method.
+        privacy: empirical privacy of a method; None where nothing was tried.
     """
     figures = {name: judge(fitted[name][0].scores(exchange)) for name, exchange in tests.items()}
     result = {}

@@ -11,10 +11,10 @@ from sordino.reporting.formatting import DASH, interval, number, percent, points
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
-__all__ = ["SplitSummary"]
+__all__ = ["CONTROL", "SplitSummary", "costs", "label_methods", "sentences", "verdict"]
 
 _MEGABYTE: Final = 1e6
-_CONTROL: Final = "zero-states"
+CONTROL: Final = "zero-states"
 _SEES: Final = {"noised": "noised embeddings", "clean": "clean embeddings", "nothing": "nothing"}
 
 
@@ -26,12 +26,23 @@ class SplitSummary(Summariser):
     def read(folder: RunFolder) -> Summary:
         """The summary of a finished run."""
         result = json.loads(folder.result.read_text(encoding="utf-8"))
-        tables = [_methods(result), _attacks(result), _costs(result)] if result["methods"] else []
-        return Summary(title="Split learning", sentences=list(_sentences(result)), tables=tables)
+        tables = (
+            [label_methods(result, note=_NOTE), _attacks(result), costs(result, of="texts")]
+            if result["methods"]
+            else []
+        )
+        return Summary(title="Split learning", sentences=[*sentences(result), *_verdict(result)], tables=tables)
 
 
-def _methods(result: Mapping[str, Any]) -> Table:
-    titles = ("AUC", "accuracy", f"AUC to {_CONTROL}", "empirical privacy")
+_NOTE: Final = (
+    "On private test texts; in brackets 95 % bootstrap over them. Strong: the difference to what the client does without "
+    "the server leaves out zero. Empirical privacy: tokens that the best attack on one draw does not name."
+)
+
+
+def label_methods(result: Mapping[str, Any], *, note: str) -> Table:
+    """How well methods told labels, and what they showed."""
+    titles = ("AUC", "accuracy", f"AUC to {CONTROL}", "empirical privacy")
     return Table(
         name="split-methods",
         columns=[Column("method", numeric=False), *(Column(title) for title in titles)],
@@ -40,19 +51,17 @@ def _methods(result: Mapping[str, Any]) -> Table:
                 Cell(name),
                 Cell(f"{row['auc']:.3f}", detail=_between(row["auc_ci95"])),
                 Cell(percent(row["accuracy"]), detail=interval(row["accuracy_ci95"])),
-                _versus(row[f"against_{_CONTROL}"]),
+                _versus(row[f"against_{CONTROL}"]),
                 Cell(percent(row["empirical_privacy"])),
             ]
             for name, row in result["methods"].items()
         ],
-        note=(
-            "On private test texts; in brackets 95 % bootstrap over them. Strong: the difference to what the client does "
-            "without the server leaves out zero. Empirical privacy: tokens that the best attack on one draw does not name."
-        ),
+        note=note,
     )
 
 
-def _costs(result: Mapping[str, Any]) -> Table:
+def costs(result: Mapping[str, Any], *, of: str) -> Table:
+    """Bytes and seconds of each method, for sequences of some kind."""
     return Table(
         name="split-costs",
         columns=[
@@ -71,7 +80,7 @@ def _costs(result: Mapping[str, Any]) -> Table:
             for name, row in result["methods"].items()
         ],
         note=(
-            "Bytes of tensors for training and test texts, counted; a method that shares what another fetched is counted "
+            f"Bytes of tensors for training and test {of}, counted; a method that shares what another fetched is counted "
             "as if it were alone. Clean embeddings were given to a copy of the model in the client's own process."
         ),
     )
@@ -115,7 +124,8 @@ def _attacks(result: Mapping[str, Any]) -> Table:
     )
 
 
-def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
+def sentences(result: Mapping[str, Any]) -> Iterator[str]:
+    """Blocks, guarantees and bytes."""
     card, wire = result["server"], result["wire"]
     layers = ", ".join(map(str, result["layers"]))
     yield f"Blocks {layers} of {card['num_blocks']} of {card['model']} came back; the server was {card['place']}."
@@ -128,22 +138,33 @@ def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
             f"{wire['calls']} calls over the wire, {wire['repeats']} of them repeated; an answer took "
             f"{number(wire['latency_s']['median'])} s (median)."
         )
+
+
+def _verdict(result: Mapping[str, Any]) -> Iterator[str]:
+    yield from verdict(result, measure="auc", name="AUC", of="texts")
+
+
+def verdict(result: Mapping[str, Any], *, measure: str, name: str, of: str, sign: int = 1) -> Iterator[str]:
+    """What the server's states added to what the client can do alone; nothing where that was not tried.
+
+    Args:
+        result: of a run.
+        measure: key of a figure.
+        name: what it is called.
+        of: what was tested on.
+        sign: -1 for an error, of which less is better.
+    """
     echo = result["methods"].get("hidden-echo")
-    if echo and echo[f"against_{_CONTROL}"]:
-        yield _verdict(echo[f"against_{_CONTROL}"])
-
-
-def _verdict(versus: Mapping[str, Any]) -> str:
-    """What the server's states added to what the client can do alone."""
-    bounds = versus["auc_ci95"]
-    gain = f"{points(versus['auc'])} points of AUC"
+    if not echo or not echo[f"against_{CONTROL}"]:
+        return
+    versus = echo[f"against_{CONTROL}"]
+    bounds, gain = versus[f"{measure}_ci95"], f"{points(versus[measure])} points of {name}"
     if bounds is None or bounds[0] <= 0 <= bounds[1]:
-        return (
-            f"Against the same network without the server, its states made {gain}: no difference that these texts show."
+        yield f"Against the same network without the server, its states made {gain}: no difference that these {of} show."
+    elif sign * bounds[0] > 0:
+        yield f"Against the same network without the server, its states gained {gain}."
+    else:
+        yield (
+            f"Against the same network without the server, its states cost {gain}: on these {of} the client does better "
+            "alone, and need not send them at all."
         )
-    if bounds[0] > 0:
-        return f"Against the same network without the server, its states gained {gain}."
-    return (
-        f"Against the same network without the server, its states cost {gain}: on these texts the client does better alone, "
-        "and need not send them at all."
-    )
