@@ -109,7 +109,7 @@ class CtcLearner:
                 if self.private is None:
                     losses += backward(batch)
                 else:
-                    losses += self._privately(self.private, client, batch, part, backward, place=(*seeds.path, step))
+                    losses += self._privately(self.private, client, batch, part, backward, seeds=seeds.at(step))
                 for penalty in objective.proximal:
                     penalty.add_gradient(flat.values, into=flat.gradient)
                 self._limit_gradient(part.slices)
@@ -140,6 +140,9 @@ class CtcLearner:
 
     @property
     def _size(self) -> int:
+        """How many are computed at once: under privacy one, so that no other one's length touches its last bits."""
+        if self.private is not None:
+            return 1
         return self.options.micro_batch_size or self.options.batch_size
 
     def _frames(self, utterances: Sequence[Utterance]) -> Frames:
@@ -182,18 +185,22 @@ class CtcLearner:
         part: Part,
         backward: Callable[[Sequence[Utterance]], float],
         *,
-        place: tuple[str | int, ...],
+        seeds: Seeds,
     ) -> float:
-        """Puts the noised mean of each utterance's own clipped gradient in the gradient's place; returns the mean loss."""
+        """Puts the noised mean of each utterance's own clipped gradient in the gradient's place; returns the mean loss.
+
+        Each has dropout of its own, which does not depend on who else was drawn.
+        """
         flat, losses = self.recogniser.flat, [0.0]
 
         def gradients() -> Iterator[torch.Tensor]:
             for utterance in batch:
                 flat.zero_gradient()
+                torch.manual_seed(seeds.at("dropout of units", utterance.key).integer())
                 losses.append(backward([utterance]))
                 yield part.take(flat.gradient).cpu()
 
-        mean = private.mean(gradients(), part.layout, client=client, lot=self.options.batch_size, place=place)
+        mean = private.mean(gradients(), part.layout, client=client, lot=self.options.batch_size, place=seeds.path)
         flat.gradient.copy_(part.put(mean, into=torch.zeros(self.layout.size)))
         return sum(losses) / max(1, len(batch))
 

@@ -12,6 +12,7 @@ the client's other ones being anything.
 | another client's recordings | each is in one client's steps only, so that steps side by side cost as much as one |
 | a whole speaker | no: that is all of the speaker's recordings at once |
 | embeddings and counts of recordings | no: a method that asks for them is refused |
+| which of a client's recordings are trained on | decided before: the bound is about those that are |
 | what is found out about how many recordings there are | nothing is made of it: steps, noise and divisor are constants |
 
 Source: Abadi et al., Deep Learning with Differential Privacy, 2016, at each client.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RecordingPrivacy"]
 
+_NUMBER: Final = "how many recordings there are, which the ledger names"
 _WHOLE_SPEAKER: Final = (
     "a speaker as a whole, and so what all of a speaker's recordings have in common, such as the voice: it is single "
     "recordings that are hidden"
@@ -101,7 +103,7 @@ class RecordingPrivacy:
             delta=self.delta,
             budget=self.epsilon,
             seeded=seeded,
-            caveats=(*caveats, _WHOLE_SPEAKER),
+            caveats=(*caveats, _NUMBER, _WHOLE_SPEAKER),
         )
 
     def event(self, noise_multiplier: float) -> GaussianEvent:
