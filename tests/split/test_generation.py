@@ -8,17 +8,22 @@ import pytest
 import torch
 
 from sordino.data.texts import Example
-from sordino.errors import PrivacyError
+from sordino.errors import ConfigError, PrivacyError
+from sordino.privacy import GaussianRelease, epsilon
 from sordino.seeds import Seeds
 from sordino.split import LocalStates
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.exchange import Exchange
-from sordino.split.generation import write
+from sordino.split.generation import Server, write
 from sordino.split.modes import ClientOnly
-from sordino.split.noise import Gaussian, NoNoise
+from sordino.split.noise import Gaussian
 from sordino.split.sending import Sender
+from sordino.split.sequences import Sequences
 from sordino.split.side_network import SideNetwork
+from sordino.split.stand_in import StandIn
+from sordino.split.tally import Sent, Tally
 from sordino.split.writer import Writer
+from sordino.split.written import NextTokens
 
 LAYERS = (2, 5)
 
@@ -45,44 +50,83 @@ def writer(exchange: Exchange, embedding: ClientEmbedding) -> Writer:
     return made
 
 
-def test_it_writes_what_it_learned_and_pays_for_each_token(
-    writer: Writer, exchange: Exchange, embedding: ClientEmbedding, local: LocalStates, sender: Sender
-) -> None:
-    tokens = exchange.sequences
-    rows = tokens.ids.split(tokens.lengths.tolist())
-    given = tokens.given.tolist()
-    prompts = [row[:start].tolist() for row, start in zip(rows, given, strict=True)]
-    targets = [row[start:-1].tolist() for row, start in zip(rows, given, strict=True)]
-    quiet = replace(sender, noise=NoNoise())
-    before = len(sender.ledger.charges)
-    written = write(
-        writer, prompts, server=local, embedding=embedding, sender=quiet, layers=LAYERS, reduction=2, most=20
-    )
-    assert sum(one == other for one, other in zip(written, targets, strict=True)) >= 5
-    groups = {len(prompt): [] for prompt in prompts}
-    for prompt, one in zip(prompts, written, strict=True):
-        groups[len(prompt)].append(len(one))
-    # A charge for the prompts of one length, and one for each token that another had to follow.
-    assert len(sender.ledger.charges) - before == sum(1 + min(max(lengths), 19) for lengths in groups.values())
+@pytest.fixture(scope="module")
+def prompts(exchange: Exchange, embedding: ClientEmbedding) -> Exchange:
+    """The notes without the towns."""
+    texts = exchange.sequences
+    assert isinstance(texts, Sequences)
+    starts = zip(texts.ids.split(texts.lengths.tolist()), texts.given.tolist(), strict=True)
+    given = Sequences.of([row[:start].tolist() for row, start in starts])
+    rows = embedding.rows(given)
+    return Exchange(given, clean=rows, noised=rows, server=exchange.server)
 
 
-def test_no_distance_bounds_what_is_written(
-    writer: Writer, embedding: ClientEmbedding, local: LocalStates, sender: Sender
+@pytest.fixture
+def server(local: LocalStates) -> Server:
+    return Server(growing=local, layers=LAYERS, reduction=2, tally=Tally())
+
+
+def test_it_writes_what_it_learned(
+    writer: Writer, exchange: Exchange, prompts: Exchange, embedding: ClientEmbedding, server: Server
 ) -> None:
+    end = embedding.tokenizer.eos_token_id
+    written, sent = write(writer, prompts, server=server, say=lambda rows: rows, end=end, most=20)
+    texts = exchange.sequences
+    assert isinstance(texts, Sequences)
+    starts = zip(texts.ids.split(texts.lengths.tolist()), texts.given.tolist(), strict=True)
+    right = [row[start:].tolist() for row, start in starts]
+    assert sum(one[: len(other)] == other for one, other in zip(written.tolist(), right, strict=True)) >= 5
+    assert written.shape == (6, 20)
+    assert all(row[row.index(end) :] == [end] * (20 - row.index(end)) for row in written.tolist())
+    assert server.tally.total == sent
+    assert sent.up >= 4 * (int(prompts.mask.sum()) * 64 + 6)
+
+
+def test_each_token_costs_a_draw_on_a_token(
+    writer: Writer, prompts: Exchange, embedding: ClientEmbedding, server: Server, sender: Sender
+) -> None:
+    """For the texts that the network was trained on, too: any of them can change every token that is written."""
+    sender = replace(sender, noise=Gaussian(noise_multiplier=2.0))
+    before, said = len(sender.ledger.charges), []
+
+    def say(rows: torch.Tensor) -> torch.Tensor:
+        said.append(len(rows))
+        return sender.written(rows)
+
+    write(writer, prompts, server=server, say=say, end=embedding.tokenizer.eos_token_id, most=4)
+    events = sender.ledger.events[before:]
+    assert len(events) == len(said) > 0
+    token = sender.noise.event("token", space=sender.space)
+    assert isinstance(token, GaussianRelease)
+    for event, tokens in zip(events, said, strict=True):
+        assert isinstance(event, GaussianRelease)
+        assert event.adjacency == token.adjacency
+        assert event.noise_multiplier == pytest.approx(2.0 / tokens**0.5)
+    together = epsilon(events, delta=1e-5).value
+    assert together == pytest.approx(epsilon([token] * sum(said), delta=1e-5).value, rel=1e-3)
+    assert sender.noise.guarantee(
+        "token", space=sender.space, draws=0, delta=1e-5, written=sum(said)
+    ).epsilon == pytest.approx(together, rel=1e-3)
+
+
+def test_no_distance_bounds_what_is_written(sender: Sender) -> None:
     with pytest.raises(PrivacyError, match='"d-chi" bounds a token by how near'):
-        write(writer, [[5]], server=local, embedding=embedding, sender=sender, layers=LAYERS, reduction=2, most=3)
+        sender.written(torch.zeros(2, 64))
     assert not sender.ledger.charges
 
 
-def test_writing_stops_at_the_most(
-    writer: Writer, exchange: Exchange, embedding: ClientEmbedding, local: LocalStates, sender: Sender
-) -> None:
-    sender = replace(sender, noise=Gaussian(noise_multiplier=0.4))
-    prompt = exchange.sequences.ids[:5].tolist()
-    (written,) = write(
-        writer, [prompt], server=local, embedding=embedding, sender=sender, layers=LAYERS, reduction=2, most=3
+def test_texts_without_a_server_cost_nothing(writer: Writer, prompts: Exchange, embedding: ClientEmbedding) -> None:
+    alone = StandIn(prompts.server.describe(), lambda shape, _: torch.zeros(shape))
+    server = Server(growing=alone, layers=LAYERS, reduction=2, tally=Tally())
+    written, _ = write(
+        writer, prompts, server=server, say=lambda rows: rows, end=embedding.tokenizer.eos_token_id, most=3
     )
-    assert len(written) <= 3
+    assert written.shape == (6, 3)
+
+
+def test_a_head_cannot_write(exchange: Exchange, embedding: ClientEmbedding) -> None:
+    with pytest.raises(ConfigError, match="clean-states"):
+        NextTokens(embedding.table).fit_head(exchange, features=lambda one: one.clean, used=lambda _: Sent())
 
 
 def test_given_tokens_do_not_count(writer: Writer, exchange: Exchange) -> None:

@@ -45,7 +45,7 @@ class FittedCorrector:
     @torch.no_grad()
     def scores(self, exchange: Exchange) -> torch.Tensor:
         """See `Fitted.scores`."""
-        exchange = self._served(exchange)
+        exchange = self.served(exchange)
         states = exchange.states(self.layers, reduction=self.reduction)
         scores = [
             self.learner.scores(exchange.clean[rows], states[rows], exchange.mask[rows])
@@ -55,9 +55,9 @@ class FittedCorrector:
 
     def sent_for(self, exchange: Exchange) -> Sent:
         """See `Fitted.sent_for`."""
-        return self._served(exchange).sent(self.layers, reduction=self.reduction)
+        return self.served(exchange).sent(self.layers, reduction=self.reduction)
 
-    def _served(self, exchange: Exchange) -> Exchange:
+    def served(self, exchange: Exchange) -> Exchange:
         """The exchange with the server that has learned; one for each, so that nothing is asked twice."""
         if exchange.server is self.server:
             return exchange
@@ -87,6 +87,7 @@ def fit_corrector(scene: Scene, *, residual: bool = True, full_width: bool = Fal
             num_layers=len(scene.layers),
             residual=residual,
             dropout=scene.mode.dropout,
+            causal=scene.readout.causal,
         )
         learner = scene.readout.learner(network, width=width)
         network.calibrate(train.clean, train.states(scene.layers, reduction=asked), train.mask)

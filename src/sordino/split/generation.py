@@ -1,102 +1,130 @@
 """Generation with a server that keeps keys and values: one token at a time, each noised and paid for.
 
-What is written depends on the clean text, and goes to the server as noised embeddings too. So every step is a further
-release about *every* token of the text, and is charged as one: a summary of n tokens costs n + 1 draws. For the Gaussian law
-that is a factor of about sqrt(n + 1) in noise at the same epsilon. Laws with a metric guarantee are refused. How many tokens
-were written depends on the clean text, is seen by the server, and is not covered.
+What is written goes to the server as noised embeddings, too, and depends on all that the client's network knows: the clean
+text that it follows, and the clean texts that the network was trained on. So each token is a further release about every one
+of them, and costs as much as a draw on one token: n tokens after each of m texts cost as n m draws. Laws with a metric
+guarantee are refused. When the writing ends depends on the clean texts, is seen by the server, and is not covered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import torch
 
 from sordino._check import at_least
-from sordino.errors import PrivacyError
-from sordino.privacy import MetricRelease
-from sordino.split.embedding import ClientEmbedding
-from sordino.split.growing import GrowingServer
-from sordino.split.sending import Sender
+from sordino.split.exchange import Exchange
+from sordino.split.growing import GrowingServer, Growth
+from sordino.split.tally import Sent, Tally
 from sordino.split.writer import Writer
 
-__all__ = ["write"]
+__all__ = ["Say", "Server", "write"]
+
+Say: TypeAlias = Callable[[torch.Tensor], torch.Tensor]
+"""What the server gets of the embeddings of written tokens, float32 [texts, d]; it pays."""
+
+_BATCH: Final = 32
+_NUMBER: Final = 4
+"""Bytes of a float32 or int32."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """Where the states of growing texts come from, and what for.
+
+    Attributes:
+        growing: keeps keys and values.
+        layers: blocks that the writer sees.
+        reduction: r, or None.
+        tally: counts what goes there.
+    """
+
+    growing: GrowingServer
+    layers: tuple[int, ...]
+    reduction: int | None
+    tally: Tally
 
 
 @torch.no_grad()
 def write(
-    writer: Writer,
-    prompts: Sequence[Sequence[int]],
-    *,
-    server: GrowingServer,
-    embedding: ClientEmbedding,
-    sender: Sender,
-    layers: Sequence[int],
-    reduction: int | None,
-    most: int,
-) -> list[list[int]]:
-    """Writes after each prompt, greedily, until the tokenizer's end token.
+    writer: Writer, prompts: Exchange, *, server: Server, say: Say, end: int, most: int
+) -> tuple[torch.Tensor, Sent]:
+    """Writes after each prompt, greedily, until the end token.
 
     Args:
         writer: in evaluation mode.
-        prompts: token ids; those of one length are written together.
-        server: keeps keys and values.
-        embedding: the client's table.
-        sender: noises and pays, once for the prompts of a length and once for each token after them.
-        layers: blocks that the writer sees.
-        reduction: r, or None.
+        prompts: clean and noised; those of one length are written after together.
+        server: is sent the noised ones, and what ``say`` gives.
+        say: once for each token after them.
+        end: the token that ends a text.
         most: tokens to write at most.
 
     Returns:
-        What was written after each prompt, without the end token.
+        What was written, and the bytes that it took.
+
+    Shape:
+        result: int64 [prompts, most], ``end`` from where a text ends
 
     Raises:
         BudgetExhausted: the ledger's budget does not cover the next token.
         PrivacyError: noise with a metric guarantee only.
     """
     at_least("most", most, 1)
-    _refuse_metric(sender)
-    result: dict[int, list[int]] = {}
-    for length in sorted({len(prompt) for prompt in prompts}):
-        numbers = [number for number, prompt in enumerate(prompts) if len(prompt) == length]
-        ids = torch.tensor([prompts[number] for number in numbers])
-        growth = server.open(layers=layers, reduction=reduction)
-        try:
-            states = growth.extend(_sent(ids, embedding, sender))
-            while True:
-                mask = torch.ones(ids.shape, dtype=torch.bool)
-                following = writer(embedding.table[ids], states, mask)[:, -1].argmax(dim=1, keepdim=True)
-                ids = torch.cat([ids, following], dim=1)
-                written = ids[:, length:]
-                if written.shape[1] == most or bool((written == _end(embedding)).any(dim=1).all()):
-                    break
-                states = torch.cat([states, growth.extend(_sent(following, embedding, sender))], dim=2)
-        finally:
-            growth.close()
-        result |= dict(zip(numbers, (_until_end(row, _end(embedding)) for row in written.tolist()), strict=True))
-    return [result[number] for number in range(len(prompts))]
+    result, sent = torch.full((len(prompts), most), end), Sent()
+    lengths = prompts.mask.sum(dim=1)
+    for length in lengths.unique().tolist():
+        for rows in (lengths == length).nonzero()[:, 0].split(_BATCH):
+            growing = _Growing(server, server.growing.open(layers=server.layers, reduction=server.reduction))
+            try:
+                written = _after(
+                    writer,
+                    prompts.clean[rows, :length],
+                    prompts.noised[rows, :length],
+                    growing,
+                    say,
+                    end=end,
+                    most=most,
+                )
+            finally:
+                growing.growth.close()
+            result[rows, : written.shape[1]] = written
+            sent += growing.sent
+    ended = (result == end).cumsum(dim=1) > 0
+    return result.masked_fill(ended, end), sent
 
 
-def _refuse_metric(sender: Sender) -> None:
-    """A text a little different can make another word be written, anywhere in the table: no distance bounds what is sent."""
-    if isinstance(sender.noise.event(sender.unit, space=sender.space), MetricRelease):
-        raise PrivacyError(
-            f'privacy.noise = "{sender.noise.name}" bounds a token by how near another is, and what is written follows the '
-            'text in leaps: expected noise that bounds any two tokens; use "gaussian".'
-        )
+def _after(
+    writer: Writer, clean: torch.Tensor, noised: torch.Tensor, growing: _Growing, say: Say, *, end: int, most: int
+) -> torch.Tensor:
+    """Tokens [batch, written] after prompts of one length, until all have ended; a text may go on after its end."""
+    states = growing.extend(noised)
+    written = torch.empty(len(clean), 0, dtype=torch.int64)
+    while True:
+        mask = torch.ones(clean.shape[:2], dtype=torch.bool)
+        following = writer(clean, states, mask)[:, -1].argmax(dim=1, keepdim=True)
+        written = torch.cat([written, following], dim=1)
+        if written.shape[1] == most or bool((written == end).any(dim=1).all()):
+            return written
+        rows = writer.table[following[:, 0]]
+        states = torch.cat([states, growing.extend(say(rows)[:, None])], dim=2)
+        clean = torch.cat([clean, rows[:, None]], dim=1)
 
 
-def _sent(ids: torch.Tensor, embedding: ClientEmbedding, sender: Sender) -> torch.Tensor:
-    """Noised embeddings [batch, tokens, d] of some ids, paid for by a charge of their own."""
-    rows = embedding.table[ids.flatten()]
-    drawn = sender.again({"written": rows}, draw=len(sender.ledger.charges) + 1)["written"]
-    return drawn.view(*ids.shape, -1)
+@dataclass
+class _Growing:
+    """A growth that counts its bytes."""
 
+    server: Server
+    growth: Growth
+    sent: Sent = Sent()  # noqa: RUF009 - frozen
 
-def _end(embedding: ClientEmbedding) -> int:
-    end: int = embedding.tokenizer.eos_token_id
-    return end
-
-
-def _until_end(ids: list[int], end: int) -> list[int]:
-    return ids[: ids.index(end)] if end in ids else ids
+    def extend(self, noised: torch.Tensor) -> torch.Tensor:
+        batch, tokens, width = noised.shape
+        down = batch * tokens * len(self.server.layers) * (width // (self.server.reduction or 1))
+        opening = 0 if self.growth.tokens else batch  # the first message says how long the texts are
+        step = Sent(_NUMBER * (noised.numel() + opening), _NUMBER * down)
+        self.server.tally.add(step)
+        self.sent += step
+        return self.growth.extend(noised)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import torch
@@ -21,6 +21,9 @@ __all__ = ["Labels", "Readout"]
 
 class Readout(ABC):
     """What a method must find out of each sequence, with a side network of its own or without one."""
+
+    causal: ClassVar[bool] = False
+    """Whether a token's representation must not know the tokens after it."""
 
     @abstractmethod
     def learner(self, network: SideNetwork, *, width: int) -> Scorer:

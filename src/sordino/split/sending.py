@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,10 +17,10 @@ import numpy as np
 import torch
 
 from sordino.errors import PrivacyError
-from sordino.privacy import Ledger, NoiseSource
+from sordino.privacy import Ledger, MetricRelease, NoiseSource
 from sordino.records import replace_file
 from sordino.split.noise import EmbeddingNoise, Space
-from sordino.split.noise.base import Unit
+from sordino.split.noise.base import Rows, Unit
 from sordino.split.tally import Tally
 
 __all__ = ["Sender"]
@@ -70,17 +70,35 @@ class Sender:
 
     def again(self, sets: Mapping[str, torch.Tensor], *, draw: int) -> dict[str, torch.Tensor]:
         """A fresh draw, which is charged and not kept; what `once` gives is draw 1."""
-        receipt = self.ledger.charge(self.noise.event(self.unit, space=self.space), round=draw)
-        rows = self.noise.release(
-            torch.cat(list(sets.values())).numpy(),
-            space=self.space,
-            unit=self.unit,
-            receipt=receipt,
-            noise=self.source,
-            place=("draw", draw, *sets),
-        )
+        rows = self._drawn(torch.cat(list(sets.values())), space=self.space, draw=draw, place=("draw", draw, *sets))
         parts = np.split(rows, np.cumsum([len(one) for one in sets.values()])[:-1])
         return {name: torch.from_numpy(part) for name, part in zip(sets, parts, strict=True)}
+
+    def written(self, rows: torch.Tensor) -> torch.Tensor:
+        """Noised embeddings of tokens that a network has written, one after each of some texts; not kept.
+
+        The network was trained on all texts as they are, so any of them can have changed each of the tokens, wherever it is
+        written: every token costs what a draw on one token costs, and these together that many.
+
+        Shape:
+            rows, result: float32 [texts, d]
+
+        Raises:
+            PrivacyError: noise with a metric guarantee, for which no distance bounds what is written.
+        """
+        space, draw = replace(self.space, written=len(rows)), len(self.ledger.charges) + 1
+        if isinstance(self.noise.event(self.unit, space=space), MetricRelease):
+            raise PrivacyError(
+                f'privacy.noise = "{self.noise.name}" bounds a token by how near another is, and what is written follows '
+                'the text in leaps: expected noise that bounds any two tokens; use "gaussian".'
+            )
+        return torch.from_numpy(self._drawn(rows, space=space, draw=draw, place=("written", draw)))
+
+    def _drawn(self, rows: torch.Tensor, *, space: Space, draw: int, place: tuple[str | int, ...]) -> Rows:
+        receipt = self.ledger.charge(self.noise.event(self.unit, space=space), round=draw)
+        return self.noise.release(
+            rows.numpy(), space=space, unit=self.unit, receipt=receipt, noise=self.source, place=place
+        )
 
     def _path(self, name: str) -> Path | None:
         return None if self.folder is None else self.folder / f"{name}.safetensors"

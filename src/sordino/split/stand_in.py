@@ -33,7 +33,28 @@ class StandIn:
         self, noised: torch.Tensor, mask: torch.Tensor, *, layers: Sequence[int], reduction: int | None = None
     ) -> torch.Tensor:
         """States of the right shape; see `StateServer.states`."""
+        return self._made(noised, layers, reduction).masked_fill(~mask[:, None, :, None], 0.0)
+
+    def open(self, *, layers: Sequence[int], reduction: int | None = None) -> _Growth:
+        """See `sordino.split.growing.GrowingServer.open`."""
+        return _Growth(lambda noised: self._made(noised, layers, reduction))
+
+    def _made(self, noised: torch.Tensor, layers: Sequence[int], reduction: int | None) -> torch.Tensor:
         batch, tokens, width = noised.shape
         key = hashlib.sha256(noised.contiguous().numpy().data).digest()
-        states = self.make((batch, len(layers), tokens, width // (reduction or 1)), key)
-        return states.masked_fill(~mask[:, None, :, None], 0.0)
+        return self.make((batch, len(layers), tokens, width // (reduction or 1)), key)
+
+
+@dataclass
+class _Growth:
+    """See `sordino.split.growing.Growth`."""
+
+    made: Callable[[torch.Tensor], torch.Tensor]
+    tokens: int = 0
+
+    def extend(self, noised: torch.Tensor) -> torch.Tensor:
+        self.tokens += noised.shape[1]
+        return self.made(noised)
+
+    def close(self) -> None:
+        """Nothing is kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch.nn import functional
 
-from sordino.split.corrector import Learner
+from sordino.split.corrector import Scorer
 from sordino.split.exchange import Exchange
 from sordino.split.sequences import Sequences
 from sordino.split.side_network import SideNetwork
@@ -13,7 +13,7 @@ from sordino.split.side_network import SideNetwork
 __all__ = ["Writer"]
 
 
-class Writer(Learner):
+class Writer(Scorer):
     """A causal side network whose output is compared with every row of the embedding table.
 
     Args:
@@ -44,3 +44,8 @@ class Writer(Learner):
         written = mask & (torch.arange(mask.shape[1]) >= sequences.given[rows][:, None])
         logits = self(exchange.clean[rows], states, mask)[:, :-1]
         return functional.cross_entropy(logits[written[:, 1:]], ids[:, 1:][written[:, 1:]])
+
+    def scores(self, clean: torch.Tensor, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        """The likeliest token after each, those before it given: int64 [batch, tokens]."""
+        likeliest: torch.Tensor = self(clean, states, mask).argmax(dim=2)
+        return likeliest

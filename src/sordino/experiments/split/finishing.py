@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sordino.experiments.split.exchanging import Exchanged
@@ -11,7 +12,7 @@ from sordino.privacy import make_statement
 from sordino.records import RunFolder
 from sordino.split.sending import Sender
 
-__all__ = ["common_result", "guarantees", "times_drawn"]
+__all__ = ["common_result", "guarantees", "times_drawn", "times_written"]
 
 
 def times_drawn(sender: Sender) -> int:
@@ -20,11 +21,20 @@ def times_drawn(sender: Sender) -> int:
     return sum(charged == event for charged in sender.ledger.events)
 
 
-def guarantees(sender: Sender, *, draws: int) -> dict[str, Any]:
-    """What the noise promises a part and the whole, after so many draws."""
+def times_written(sender: Sender) -> int:
+    """How many tokens that a network wrote were sent, all together."""
+    most = sender.ledger.terms.population
+    spaces = (replace(sender.space, written=number) for number in range(1, most + 1))
+    costs = {sender.noise.event(sender.unit, space=space): space.written for space in spaces}
+    return sum(costs.get(event, 0) for event in sender.ledger.events)
+
+
+def guarantees(sender: Sender) -> dict[str, Any]:
+    """What the noise promises a part and the whole, after all that was drawn."""
     space, delta = sender.space, sender.ledger.terms.delta
+    draws, written = times_drawn(sender), times_written(sender)
     return {
-        unit: sender.noise.guarantee(unit, space=space, draws=draws, delta=delta).to_json()
+        unit: sender.noise.guarantee(unit, space=space, draws=draws, delta=delta, written=written).to_json()
         for unit in (space.part, space.whole)
     }
 
@@ -42,7 +52,7 @@ def common_result(
         layers: the blocks that came back.
         folder: of the run.
     """
-    ledger, draws = sender.ledger, times_drawn(sender)
+    ledger = sender.ledger
     statement = make_statement(ledger.terms, ledger.events)
     folder.write_json(folder.privacy, statement.to_json())
     return {
@@ -51,8 +61,8 @@ def common_result(
         "layers": list(layers),
         "server": served.server.describe().to_json() | {"place": place},
         "noise": sender.noise.name,
-        "draws": draws,
-        "guarantees": guarantees(sender, draws=draws),
+        "draws": times_drawn(sender),
+        "guarantees": guarantees(sender),
         "unit": statement.terms.unit,
         "epsilon": statement.to_json()["epsilon"],
         "statement": statement.words,

@@ -81,6 +81,9 @@ class SplitMethod(ABC):
     sees: ClassVar[Literal["noised", "clean", "nothing"]] = "noised"
     """What the server is shown of private texts: noised embeddings, clean ones (a reference only), or nothing at all."""
 
+    linear: ClassVar[bool] = False
+    """Whether a linear head reads finished representations, with which one cannot write token by token."""
+
     @abstractmethod
     def fit(self, scene: Scene) -> Fitted:
         """Trains on ``scene.train``."""

@@ -20,6 +20,7 @@ class Clean(SplitMethod):
     """
 
     sees: ClassVar[Literal["noised", "clean", "nothing"]] = "clean"
+    linear: ClassVar[bool] = True
 
     def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""

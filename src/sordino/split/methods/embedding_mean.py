@@ -16,6 +16,7 @@ class EmbeddingMean(SplitMethod):
     """A linear head on the mean of the clean embeddings, which never leave: a bag of words, the least a client can do."""
 
     sees: ClassVar[Literal["noised", "clean", "nothing"]] = "nothing"
+    linear: ClassVar[bool] = True
 
     def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sordino._check import at_least, positive
 from sordino.config import option
@@ -27,6 +27,8 @@ class GanDp(SplitMethod):
     (post-processing), and nothing more is charged. What it takes out of the noise an attacker can take out, too: whoever
     measures this method must attack what the generator gave.
     """
+
+    linear: ClassVar[bool] = True
 
     epochs: int = option("Passes over the public texts.", 20)
     lr: float = option("Learning rate of generator and discriminator.", 1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sordino.split.methods.base import METHODS, Fitted, Scene, SplitMethod
 
@@ -13,6 +14,8 @@ __all__ = ["NoisedEmbeddings"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisedEmbeddings(SplitMethod):
     """The server's last states on noised embeddings with a linear head, as without any correction."""
+
+    linear: ClassVar[bool] = True
 
     def fit(self, scene: Scene) -> Fitted:
         """See `SplitMethod.fit`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from sordino._check import at_least, positive
 from sordino.config import option
@@ -24,6 +24,8 @@ class SplitAndDenoise(SplitMethod):
 
     Source: Mai et al., 2024; see `sordino.split.denoiser`.
     """
+
+    linear: ClassVar[bool] = True
 
     epochs: int = option("Passes over the public texts.", 20)
     lr: float = option("Learning rate of the denoiser.", 1e-3)

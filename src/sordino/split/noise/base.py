@@ -36,12 +36,15 @@ class Space:
         radius: the largest norm of a row of the embedding table, or of frames of public recordings.
         max_tokens: the longest sequence that is sent.
         part: what a row is.
+        written: so many rows were written by a network that has learned from everybody's, without noise; any unit can
+            change all of them. 0 for rows that units hold themselves.
     """
 
     width: int
     radius: float
     max_tokens: int
     part: Literal["token", "frame"] = "token"
+    written: int = 0
 
     def __post_init__(self) -> None:
         at_least("width", self.width, 2)
@@ -54,8 +57,16 @@ class Space:
         return "sequence" if self.part == "token" else "recording"
 
     def rows(self, unit: Unit) -> int:
-        """The most rows that one unit has."""
-        return 1 if unit == self.part else self.max_tokens
+        """The most rows that one unit can change."""
+        held = 1 if unit == self.part else self.max_tokens
+        return self.written or held
+
+    @property
+    def sent(self) -> str:
+        """What one draw of noise is of, in words."""
+        if self.written:
+            return f"{self.written} {self.part}s that a network trained on every {self.whole} wrote"
+        return f"one draw of noised embeddings of every {self.whole}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +133,8 @@ class EmbeddingNoise(ABC):
         """What one draw for every sequence costs, for the ledger: different sequences are different units."""
 
     @abstractmethod
-    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:
-        """What a unit is promised after ``draws`` independent draws of noise on it."""
+    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float, written: int = 0) -> Guarantee:
+        """What a unit is promised after ``draws`` independent draws of noise on it, and ``written`` rows besides."""
 
     def radius_in(self, space: Space) -> float:
         """R, at most the space's own: no embedding is longer than the longest."""

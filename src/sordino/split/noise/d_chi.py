@@ -47,9 +47,9 @@ class DChi(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> MetricRelease:  # noqa: ARG002 - the same for any unit
         """See `EmbeddingNoise.event`."""
-        return MetricRelease(eta=self.eta, metric="l2", what=f"one draw of noised embeddings of every {space.whole}")
+        return MetricRelease(eta=self.eta, metric="l2", what=space.sent)
 
-    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
+    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float, written: int = 0) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
         radius, rate = self.radius_in(space), draws * self.eta
         rows, part = space.rows(unit), f"{space.part}s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ class Gaussian(EmbeddingNoise):
     |---|---|---|
     | one token | 2R | z |
     | a sequence of at most m tokens, lengths public | 2R sqrt(m) | z / sqrt(m) |
+    | anything, where n tokens that a network trained on it wrote are sent | 2R sqrt(n) | z / sqrt(n) |
     """
 
     noise_multiplier: float = option(
@@ -57,12 +58,13 @@ class Gaussian(EmbeddingNoise):
         return GaussianRelease(
             noise_multiplier=self.noise_multiplier / math.sqrt(space.rows(unit)),
             neighbours=f"one {unit} replaced by another",
-            what=f"one draw of noised embeddings of every {space.whole}",
+            what=space.sent,
         )
 
-    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:
+    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float, written: int = 0) -> Guarantee:
         """See `EmbeddingNoise.guarantee`."""
-        figure = guaranteed([self.event(unit, space=space)] * draws, delta=delta).value
+        held, one = (self.event(unit, space=place) for place in (space, replace(space, written=1)))
+        figure = guaranteed([held] * draws + [one] * written, delta=delta).value
         value = math.inf if figure is None else figure
         most = "" if unit == space.part else f" of at most {space.max_tokens} {space.part}s"
         return Guarantee(

@@ -49,9 +49,9 @@ class L1Product(EmbeddingNoise):
 
     def event(self, unit: Unit, *, space: Space) -> MetricRelease:  # noqa: ARG002 - the same for any unit
         """See `EmbeddingNoise.event`."""
-        return MetricRelease(eta=self.eta, metric="l1", what=f"one draw of noised embeddings of every {space.whole}")
+        return MetricRelease(eta=self.eta, metric="l1", what=space.sent)
 
-    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
+    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float, written: int = 0) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
         rate = draws * self.eta
         apart = 2 * self.radius_in(space) * math.sqrt(space.width)

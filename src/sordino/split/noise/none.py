@@ -32,7 +32,7 @@ class NoNoise(EmbeddingNoise):
         """See `EmbeddingNoise.event`."""
         return PlainRelease(what=f"embeddings of every {space.whole}")
 
-    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float) -> Guarantee:  # noqa: ARG002
+    def guarantee(self, unit: Unit, *, space: Space, draws: int, delta: float, written: int = 0) -> Guarantee:  # noqa: ARG002
         """See `EmbeddingNoise.guarantee`."""
         words = f"For one {unit}: nothing. The embeddings of its {space.part}s were sent as they are."
         return Guarantee(unit=unit, kind="none", epsilon=math.inf, delta=0.0, words=words)
