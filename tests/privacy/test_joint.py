@@ -16,7 +16,10 @@ from sordino.privacy import (
     PoissonGaussian,
     Terms,
     epsilon,
+    make_statement,
 )
+from sordino.privacy.accounting import advantage
+from sordino.privacy.events import GaussianEvent
 from sordino.privacy.joint import client_event, joint
 
 TERMS = Terms(unit="client", population=100, clients_per_speaker=1, delta=1e-5)
@@ -90,3 +93,27 @@ def test_a_receipt_is_divided_once_and_only_into_what_it_paid_for(tmp_path: Path
         with pytest.raises(PrivacyError, match="the receipt is for"):
             cheap.divide([PoissonGaussian(noise_multiplier=1.0, rate=0.5)] * 2)
         assert len(ledger.charges) == 2
+
+
+@pytest.mark.parametrize(
+    "summed",
+    [PoissonGaussian(noise_multiplier=4.0, rate=0.3), FixedSizeGaussian(noise_multiplier=4.0, size=3, population=9)],
+)
+@pytest.mark.parametrize("accountant", ["pld", "rdp"])
+def test_rounds_of_both_kinds_are_composed_as_replacements(summed: GaussianEvent, accountant: str) -> None:
+    """A sum beside single uploads, in another round: no less than the uploads alone, and what halving its z says."""
+    uploads = [client_event(6.0)] * 2
+    mixed = epsilon([summed, *uploads, summed], delta=1e-5, accountant=accountant).value
+    halved = epsilon([client_event(4.0), *uploads, client_event(4.0)], delta=1e-5, accountant=accountant).value
+    alone = epsilon(uploads, delta=1e-5, accountant=accountant).value
+    assert mixed is not None
+    assert alone is not None
+    assert mixed == halved > alone
+    assert advantage([summed, *uploads]) == advantage([client_event(4.0), *uploads])
+    words = make_statement(TERMS, [summed, *uploads]).words
+    assert "with one client's recordings replaced by another's" in words
+
+
+def test_only_uploads_that_clients_noised_make_a_sum_a_replacement() -> None:
+    other = GaussianRelease(noise_multiplier=4.0, neighbours="one person more", what="a model")
+    assert epsilon([PoissonGaussian(noise_multiplier=4.0, rate=0.3), other], delta=1e-5).value is None

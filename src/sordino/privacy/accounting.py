@@ -20,6 +20,7 @@ import numpy as np
 from sordino._check import at_least, fraction
 from sordino.errors import ConfigError
 from sordino.privacy.events import Event, FixedSizeGaussian, GaussianEvent, MetricRelease, PlainRelease, PoissonGaussian
+from sordino.privacy.joint import alike
 
 __all__ = ["Accountant", "Epsilon", "advantage", "epsilon", "guaranteed", "rough"]
 
@@ -64,6 +65,7 @@ def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", m
     | none | 0 |
     | a plain release, or noise multiplier 0 | infinity |
     | Poisson and fixed-size ones mixed | None: their adjacencies differ |
+    | either beside uploads that clients noised | of replacing one client, a sum's z counting half: see `joint.alike` |
     | a metric release | None: its bound grows with the distance of what is compared |
 
     Raises:
@@ -73,6 +75,7 @@ def epsilon(events: Sequence[Event], *, delta: float, accountant: str = "pld", m
     at_least("multiplicity", multiplicity, 1)
     if accountant not in ("pld", "rdp"):
         raise ConfigError(f"privacy.accountant = {accountant!r}: expected 'pld' or 'rdp'; choose one.")
+    events = alike(events)
     counts = Counter(events)
     if not counts:
         return Epsilon(0.0)
@@ -114,7 +117,7 @@ def advantage(events: Sequence[Event], *, multiplicity: int = 1) -> float | None
     figure = epsilon(events, delta=0.5, multiplicity=multiplicity)
     if not events or figure.value is None or math.isinf(figure.value):
         return None if figure.value is None else float(bool(events))
-    return min(float(_total_loss(_counted(events), multiplicity).get_delta_for_epsilon(0.0)), 1.0)
+    return min(float(_total_loss(_counted(alike(events)), multiplicity).get_delta_for_epsilon(0.0)), 1.0)
 
 
 @lru_cache(maxsize=4096)

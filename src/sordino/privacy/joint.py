@@ -19,9 +19,16 @@ from dataclasses import replace
 from typing import Final
 
 from sordino.errors import PrivacyError
-from sordino.privacy.events import Event, GaussianEvent, GaussianRelease, PlainRelease
+from sordino.privacy.events import (
+    Event,
+    FixedSizeGaussian,
+    GaussianEvent,
+    GaussianRelease,
+    PlainRelease,
+    PoissonGaussian,
+)
 
-__all__ = ["client_event", "joint"]
+__all__ = ["alike", "client_event", "joint"]
 
 _REPLACED: Final = "replace-one"
 _UPLOADS: Final = "what clients sent, noised by each, and everybody's models made of it"
@@ -55,9 +62,7 @@ def joint(events: Sequence[Event]) -> Event:
     plain = dict.fromkeys(event.what for event in events if isinstance(event, PlainRelease))
     if plain:
         return PlainRelease(what="; ".join(plain))
-    gaussian = [event for event in events if isinstance(event, GaussianEvent)]
-    if any(isinstance(event, GaussianRelease) for event in gaussian):
-        gaussian = [_replaced(event) for event in gaussian]
+    gaussian = [event for event in alike(events) if isinstance(event, GaussianEvent)]
     kinds = {replace(event, noise_multiplier=0.0) for event in gaussian}
     if len(kinds) != 1 or len(gaussian) < len(events):
         raise PrivacyError(
@@ -66,9 +71,19 @@ def joint(events: Sequence[Event]) -> Event:
     return replace(gaussian[0], noise_multiplier=_together([event.noise_multiplier for event in gaussian]))
 
 
-def _replaced(event: GaussianEvent) -> GaussianRelease:
-    """The same release when one client's recordings are replaced and everybody's presence is known."""
-    return event if isinstance(event, GaussianRelease) else client_event(event.noise_multiplier)
+def alike(events: Sequence[Event]) -> Sequence[Event]:
+    """The events as they are; but sums beside uploads that clients noised themselves as replacements, which those are.
+
+    What is added or left out at most once is replaced at most twice as far, whoever is known to be there: of a sum's z half
+    counts, and nothing is amplified by sampling.
+    """
+    replacing = any(isinstance(event, GaussianRelease) and event.adjacency == _REPLACED for event in events)
+    return [_replaced(event) for event in events] if replacing else events
+
+
+def _replaced(event: Event) -> Event:
+    sampled = isinstance(event, PoissonGaussian | FixedSizeGaussian)
+    return client_event(event.noise_multiplier) if sampled else event
 
 
 def _together(multipliers: Sequence[float]) -> float:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from sordino.privacy.accounting import epsilon
 from sordino.privacy.events import Event, GaussianRelease, MetricRelease
+from sordino.privacy.joint import alike
 from sordino.privacy.ledger import Terms, read_ledger
 
 __all__ = ["CHANNEL_CAVEAT", "Statement", "make_statement", "statement_of_run"]
@@ -145,7 +146,7 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
         reasons = dict.fromkeys(str(figures[f"{name}_reason"]) for name in ("pld", "rdp"))
         return _join(f"No privacy guarantee: {'; '.join(reasons)}.", terms)
     value = math.ceil(min(proven) * 100) / 100  # rounded up: a claim must not be below what was proven
-    change = next((event.adjacency for event in events), "add-or-remove-one")
+    change = alike(events)[0].adjacency
     neighbours = f"{_WHOSE[terms.unit]} {_CHANGES[change]}" if change in _CHANGES else change
     rounds = "steps" if terms.unit == "recording" else "rounds"
     what = "releases" if any(isinstance(event, GaussianRelease) for event in events) else rounds
