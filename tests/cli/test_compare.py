@@ -71,3 +71,38 @@ def test_methods_are_for_experiments_that_compare_them(small: Path, tmp_path: Pa
     assert 'expected an experiment with task = "personalised"' in sordino(*arguments, check=2).stderr
     assert "compare one thing at a time" in sordino(*arguments, "--allocations", "flat", check=2).stderr
     assert not (tmp_path / "c").exists()
+
+
+PERSONALISED = Path(__file__).parents[2] / "examples" / "personalised.toml"
+IN_SMALL = {
+    "data.corpus.speakers": 1,
+    "data.corpus.utterances_per_speaker": 6,
+    "data.corpus.test_utterances_per_speaker": 3,
+    "start.corpus.speakers": 1,
+    "start.corpus.utterances_per_speaker": 6,
+    "start.local.epochs": 1,
+    "federated.passes": 1,
+    "simulation.workers": 1,
+    "model.layers": 2,
+}
+
+
+def test_a_sweep_of_what_methods_have_in_common_says_what_development_chooses(tmp_path: Path) -> None:
+    settings = [part for key, value in IN_SMALL.items() for part in ("--set", f"{key}={value}")]
+    out = tmp_path / "s"
+    arguments = ["compare", PERSONALISED, "--methods", "fedavg", "--vary", "model.split=1,2", *settings, "--out", out]
+    done = sordino(*arguments, "--json")
+    result = json.loads(done.stdout)
+    assert list(result["settings"]) == ["model.split = 1", "model.split = 2"]
+    chosen = result["best_on_development"]["setting"]
+    rates = {name: one["methods"]["fedavg"]["development_wer"] for name, one in result["settings"].items()}
+    assert rates[chosen] == min(rates.values())
+    assert f"Chosen by the development utterances: fedavg with {chosen}." in done.stderr
+    assert "No privacy guarantee" in done.stderr
+    assert {path.name for path in out.iterdir()} == {"model.split-1", "model.split-2", "sweep.json", "report.html"}
+    ledger = (out / "model.split-1" / "ledger.jsonl").read_bytes()
+    again = json.loads(sordino(*arguments, "--json").stdout)
+    assert {**again, "seconds": 0} == {**result, "seconds": 0}
+    assert (out / "model.split-1" / "ledger.jsonl").read_bytes() == ledger, "finished runs are not run again"
+    beside = sordino("compare", PERSONALISED, "--allocations", "flat,dim", "--out", tmp_path / "no", check=2).stderr
+    assert "compare one thing at a time" in beside

@@ -25,12 +25,6 @@ SMALL = (
 
 
 @pytest.fixture(scope="session")
-def in_small() -> tuple[str, ...]:
-    """What makes it small, as ``--set`` texts."""
-    return SMALL
-
-
-@pytest.fixture(scope="session")
 def small() -> Callable[..., PersonalisedExperiment]:
     """The experiment with further overrides."""
 

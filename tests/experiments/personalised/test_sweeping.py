@@ -120,20 +120,3 @@ def test_a_damaged_sweep_is_told(tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text("{}", encoding="utf-8")
     with pytest.raises(DataError, match=r"sweep\.json"):
         read_sweep(tmp_path)
-
-
-def test_every_split_is_a_run_of_its_own_that_is_taken_up_again(in_small: tuple[str, ...], tmp_path: Path) -> None:
-    settings = settings_of(
-        EXAMPLE,
-        methods=["fedavg"],
-        vary={"model.split": ["1", "2"]},
-        seeds=[0],
-        overrides=[*in_small, "federated.passes=1", "start.corpus.speakers=1"],
-    )
-    result = sweep(settings, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"model.split-1", "model.split-2", "sweep.json"}
-    assert "No privacy guarantee" in result["statement"]
-    ledger = (tmp_path / "model.split-1" / "ledger.jsonl").read_bytes()
-    again = sweep(settings, tmp_path)
-    assert {**again, "seconds": 0} == {**result, "seconds": 0}
-    assert (tmp_path / "model.split-1" / "ledger.jsonl").read_bytes() == ledger
