@@ -82,8 +82,9 @@ def alike(events: Sequence[Event]) -> Sequence[Event]:
 
 
 def _replaced(event: Event) -> Event:
-    sampled = isinstance(event, PoissonGaussian | FixedSizeGaussian)
-    return client_event(event.noise_multiplier) if sampled else event
+    if isinstance(event, PoissonGaussian | FixedSizeGaussian):
+        return client_event(event.noise_multiplier)
+    return event
 
 
 def _together(multipliers: Sequence[float]) -> float:
