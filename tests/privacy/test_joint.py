@@ -112,6 +112,7 @@ def test_rounds_of_both_kinds_are_composed_as_replacements(summed: GaussianEvent
     assert advantage([summed, *uploads]) == advantage([client_event(4.0), *uploads])
     words = make_statement(TERMS, [summed, *uploads]).words
     assert "with one client's recordings replaced by another's" in words
+    assert "and everybody's models made of it; sums of what clients sent, noised by the server." in words
 
 
 def test_only_uploads_that_clients_noised_make_a_sum_a_replacement() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sordino.privacy.accounting import epsilon
-from sordino.privacy.events import Event, GaussianRelease, MetricRelease
+from sordino.privacy.events import Event, FixedSizeGaussian, GaussianRelease, MetricRelease, PoissonGaussian
 from sordino.privacy.joint import alike
 from sordino.privacy.ledger import Terms, read_ledger
 
@@ -156,6 +156,8 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
         f"{len(events)} {what} becomes more than {odds} times likelier, except with probability {terms.delta:g}."
     )
     released = dict.fromkeys(event.what for event in events if isinstance(event, GaussianRelease) and event.what)
+    if released and any(isinstance(event, PoissonGaussian | FixedSizeGaussian) for event in events):
+        released["sums of what clients sent, noised by the server"] = None
     if released:
         bound += f" That is of all that was released, seen together: {'; '.join(released)}."
     if value > MEANINGFUL:
