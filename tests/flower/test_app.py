@@ -166,6 +166,7 @@ def test_more_speakers_than_declared_is_said(
     [
         (("privacy.population=", "privacy.epsilon=8"), "a.jsonl", "privacy.population"),
         ((), "missing.jsonl", "DataError"),
+        ((), "nobody.jsonl", "DataError"),
         ((), None, "this node has no recordings"),
     ],
 )
@@ -175,6 +176,7 @@ def test_what_is_missing_at_a_site_is_named(
     if "privacy.population=" in overrides:
         small.write_text(small.read_text().replace("population = 6", ""))
         overrides = ()
+    write_manifest(tmp_path / "nobody.jsonl", [])
     settings = deployed(small, tmp_path / "run", *overrides, draw_at_nodes=True)
     config = {} if node is None else {"manifest": str(tmp_path / node)}
     grid = FakeGrid({1: serving(open_site, run_config=asdict(settings), **config)})

@@ -230,6 +230,33 @@ def test_under_private_telemetry_a_reason_is_told_once_and_not_whose_it_is(tmp_p
     assert notes == ["a client failed: bang"]
 
 
+def test_a_round_that_nobody_answers_is_noise_alone_and_is_charged(tmp_path: Path) -> None:
+    toy = learner(3)
+    nodes = {name: trained_by(lost, honest) for name, honest in dealt(toy).items()}
+    (silent,) = run(tmp_path, private(z=0.7), fake.backend(FakeGrid(nodes), toy), rounds=1)
+    (drawn_nobody,) = run(tmp_path / "empty", private(rate=1e-9, z=0.7), fake.backend(FakeGrid(nodes), toy), rounds=1)
+    assert float(silent.state.values.std()) == pytest.approx(0.7 / 8, rel=0.5)
+    assert drawn_nobody.telemetry.to_json()["drawn"] == 0
+    assert len(charges(tmp_path)) == len(charges(tmp_path / "empty")) == 1
+
+
+def says(reason: str) -> fake.Node:
+    return lambda message: Message(Error(code=2, reason=reason), reply_to=message)
+
+
+@pytest.mark.parametrize(
+    "hostile", [says("a\nsordino: error: b\r\x1b[2K" + 10_000 * "c"), sends(digest="a\nb" * 10_000)]
+)
+def test_what_a_node_says_is_one_short_line_of_the_log(hostile: fake.Node, tmp_path: Path) -> None:
+    toy, notes = learner(2), []
+    nodes = dealt(toy)
+    nodes[893] = trained_by(hostile, nodes[893])
+    run(tmp_path, private(), fake.backend(FakeGrid(nodes), toy, notes=notes), rounds=1)
+    (note,) = notes
+    assert note.isprintable()
+    assert len(note) < 500
+
+
 def test_if_everybody_fails_at_once_the_run_stops_uncharged(tmp_path: Path) -> None:
     toy = learner(3)
     nodes = {name: trained_by(raises, honest) for name, honest in dealt(toy).items()}
@@ -301,7 +328,7 @@ def test_a_node_that_never_answers_its_greeting_holds_nobody_up(tmp_path: Path) 
     begun = time.monotonic()
     for _ in range(20):
         assert list(there.clients()) == ["node-0", "node-2"]
-    assert time.monotonic() - begun < 1  # each of them waited for the whole of a greeting's time
+    assert time.monotonic() - begun < 1  # not for the whole of a greeting's time in each of them
     grid.nodes[1] = honest
     time.sleep(0.25)  # the greeting has expired
     assert [list(there.clients()) for _ in range(3)][-1] == ["node-0", "node-1", "node-2"]

@@ -45,12 +45,14 @@ __all__ = [
     "encode_bounding",
     "encode_greeting",
     "encode_values",
+    "quoted",
 ]  # fmt: skip
 
 T = TypeVar("T")
 
 _VALUES: Final = "values"
 _SAID: Final = "said"
+_QUOTED: Final = 300
 _LARGEST: Final = 1e50
 """No float32 vector is longer, and the square of no such number overflows."""
 
@@ -189,6 +191,12 @@ def decode_answer(records: RecordDict, *, size: int, measured: bool, sealed: boo
     return _checked(lambda: _answer(_said(records), records, size=size, measured=measured, sealed=sealed))
 
 
+def quoted(said: object) -> str:
+    """What a node says, in one line of bounded length, so that in the run's log it cannot pass for lines of ours."""
+    line = " ".join("".join(mark if mark.isprintable() else " " for mark in str(said)).split())
+    return line if len(line) <= _QUOTED else f"{line[:_QUOTED]}..."
+
+
 def _records(said: Mapping[str, Any], values: ArrayRecord | None = None) -> RecordDict:
     records = RecordDict({_SAID: ConfigRecord(dict(said))})
     if values is not None:
@@ -206,14 +214,14 @@ def _checked(decode: Callable[[], T]) -> T:
         return decode()
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, EOFError) as error:
         raise PrivacyError(
-            f"a message that is not one of ours arrived ({type(error).__name__}: {error}); give server and nodes the same "
-            "version of sordino."
+            f"a message that is not one of ours arrived ({type(error).__name__}: {quoted(error)}); give server and nodes "
+            "the same version of sordino."
         ) from None
 
 
 def _greeting(said: Mapping[str, Any]) -> Greeting:
     greeting = Greeting(
-        digest=_typed(said["digest"], str),
+        digest=_digest(said),
         clients=_typed(said["clients"], int),
         partition=_typed(said["partition"], int),
         partitions=_typed(said["partitions"], int),
@@ -247,7 +255,7 @@ def _assignment(said: Mapping[str, Any], records: RecordDict) -> Assignment:
 
 def _answer(said: Mapping[str, Any], records: RecordDict, *, size: int, measured: bool, sealed: bool) -> Answer:
     seen = _measured(said) if measured and not sealed else None
-    parcel = Parcel(_vector(records, size), _typed(said["digest"], str), _numbers(said["indicators"]), seen)
+    parcel = Parcel(_vector(records, size), _digest(said), _numbers(said["indicators"]), seen)
     if not measured:
         return Answer(parcel=parcel)
     loss = 0.0 if seen is not None and not seen.finite else _number(said["loss"])
@@ -292,6 +300,14 @@ def _groups(plain: Sequence[Any], size: int) -> tuple[Group, ...]:
     if any(not 0 <= start <= stop <= size for group in groups for start, stop in group.slices):
         raise ValueError(f"a slice outside the {size} values")
     return groups
+
+
+def _digest(said: Mapping[str, Any]) -> str:
+    """Empty where nothing is sent."""
+    digest = _typed(said["digest"], str)
+    if len(digest) > 64 or not set(digest) <= set("0123456789abcdef"):
+        raise ValueError(f"the fingerprint {digest!r}")
+    return digest
 
 
 def _typed(value: Any, kind: type[T]) -> T:

@@ -15,6 +15,7 @@ from httpx import HTTPError
 
 from sordino.errors import PrivacyError
 from sordino.federated import ClientFailed
+from sordino.flower.codec import quoted
 
 __all__ = ["Heard", "content_of", "exchange", "look", "send"]
 
@@ -81,7 +82,7 @@ def content_of(heard: Heard) -> RecordDict:
     if isinstance(heard, PrivacyError):
         raise heard
     if heard.has_error():
-        raise ClientFailed(str(heard.error.reason))
+        raise ClientFailed(quoted(heard.error.reason))
     return heard.content
 
 

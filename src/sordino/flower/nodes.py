@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Sequence
 
@@ -20,7 +21,8 @@ class Nodes:
     """The nodes that are connected and have this experiment's model.
 
     A node that cannot take part (another model, no recordings, a missing module) is left out, and the reason noted. Before
-    the first round all that have been greeted are waited for; later nobody is, and whoever comes is in the next round.
+    the first round, once enough are there, others that have been greeted have as long again as that took. Later nobody is
+    waited for, and whoever comes is in the next round.
 
     Args:
         grid: Flower's connection to them.
@@ -60,7 +62,7 @@ class Nodes:
             ClientFailed: all that came were left out, or one of a simulation was.
             ConfigError: too few came in time.
         """
-        deadline = time.monotonic() + self._wait_s
+        start, ready = time.monotonic(), math.inf
         while True:
             online = set(self.grid.get_node_ids())
             self._greet(online - self._met.keys() - self._refused.keys() - self._greeted.keys())
@@ -70,14 +72,15 @@ class Nodes:
                 key=lambda pair: (pair[1].partition, pair[0]),
             )
             enough = 1 if self._begun else max([self._enough, *(greeting.partitions for _, greeting in here)])
-            late = time.monotonic() > deadline
-            awaited = not self._begun and not late and online & self._greeted.keys()
-            if len(here) >= enough and not awaited:
-                self._begun = True
-                return here
-            if self._refused and (self.dealt or not (here or awaited)):
+            taken, awaited = time.monotonic() - start, online & self._greeted.keys()
+            if len(here) >= enough:
+                ready = min(ready, taken)
+                if self._begun or not awaited or taken > 2 * ready:
+                    self._begun = True
+                    return here
+            elif self._refused and (self.dealt or not (here or awaited)):
                 raise ClientFailed(f"no node can take part: {next(iter(self._refused.values()))}")
-            if late:
+            elif taken > self._wait_s:
                 raise ConfigError(
                     f"{len(here)} nodes came within {self._wait_s:g} s: expected at least {enough}; start SuperNodes "
                     "that reach this SuperLink, or raise wait_s."
