@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -29,16 +29,14 @@ from sordino.flower import (
     make_client_app,
     make_server_app,
 )
+from sordino.flower.launch import SAID
 from sordino.layout import ParameterLayout
 from sordino.models import load_model
 from sordino.privacy import CohortSampler, NoiseSource, Poisson
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 
-__all__ = ["SAID", "client", "open_site", "serve", "server"]
-
-SAID: Final = "sordino: "
-"""Begins every line of a run's log that is meant for its user."""
+__all__ = ["client", "open_site", "serve", "server"]
 
 
 def serve(grid: Grid, settings: FlowerSettings) -> None:

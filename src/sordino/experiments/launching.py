@@ -16,14 +16,10 @@ from typing import Any, Final
 from sordino._check import at_least, positive
 from sordino.config import to_toml
 from sordino.errors import SordinoError
-from sordino.experiments.assembly import clients_of
-from sordino.experiments.flower_app import SAID
-from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.flower import FlowerSettings
 from sordino.flower.app_folder import write_app
-from sordino.flower.launch import Connection, FlowerFailed, simulated
-from sordino.models import load_model
+from sordino.flower.launch import SAID, Connection, FlowerFailed, simulated
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 
@@ -101,6 +97,10 @@ class Deployment:
 
 def count_clients(options: FederatedExperiment) -> int:
     """How many clients the experiment's data makes."""
+    from sordino.experiments.assembly import clients_of  # half of the seconds that launching takes, where it knows
+    from sordino.experiments.sharing import Shared
+    from sordino.models import load_model
+
     model = load_model(options.model, seed=Seeds(options.seed).at("adapters").integer())
     return len(clients_of(options, Shared().splits(options.data.corpus, model.window_s).train))
 

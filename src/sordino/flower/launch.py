@@ -20,7 +20,10 @@ from urllib.request import urlopen
 
 from sordino.errors import SordinoError
 
-__all__ = ["Connection", "FlowerFailed", "free_port", "own_superlink", "simulated"]
+__all__ = ["SAID", "Connection", "FlowerFailed", "free_port", "own_superlink", "simulated"]
+
+SAID: Final = "sordino: "
+"""Begins every line of a run's log that is meant for its user."""
 
 _SCRIPTS: Final = Path(sys.executable).parent
 _START_S: Final = 60
