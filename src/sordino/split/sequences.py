@@ -66,6 +66,12 @@ class Sequences(Lengths):
             given=torch.tensor(given if given is not None else lengths),
         )
 
+    @property
+    def prompts(self) -> Sequences:
+        """The sequences up to what is to be written."""
+        rows = self.ids.split(self.lengths.tolist())
+        return Sequences.of([row[:given].tolist() for row, given in zip(rows, self.given.tolist(), strict=True)])
+
     @cached_property
     def padded_ids(self) -> torch.Tensor:
         """int64 [sequences, longest], zero where there is no token."""

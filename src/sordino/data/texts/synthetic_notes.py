@@ -30,6 +30,7 @@ class SyntheticNotes(TextSet):
     """Short notes on how somebody is doing: ``better`` or ``worse``; whose note it is and from which town are secrets.
 
     Each tells of two or three things, of which now and then one goes the other way, so that the label needs the whole note.
+    To be written of it is who feels how: ``anna from graz feels worse today``.
     """
 
     count: int = option("How many notes.", 600)
@@ -50,4 +51,6 @@ class SyntheticNotes(TextSet):
             text = f"{name} from {town} {first} {when} {turn} {second} {again} {third}"
             if text not in seen:
                 seen.add(text)
-                yield Example(text=text, label=label, attributes={"name": str(name), "town": str(town)})
+                attributes = {"name": str(name), "town": str(town)}
+                target = f"{name} from {town} feels {label} today"
+                yield Example(text=text, label=label, target=target, attributes=attributes)

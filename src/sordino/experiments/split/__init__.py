@@ -1,6 +1,7 @@
-"""Composition root of ``task = "split"``: texts, a server somewhere, noise, methods, attacks."""
+"""Composition roots of ``task = "split"`` and ``"split-writing"``: texts, a server somewhere, noise, methods, attacks."""
 
 from sordino.experiments.split.predicting import predict_split
 from sordino.experiments.split.running import run_split
+from sordino.experiments.split.writing import run_split_writing
 
-__all__ = ["predict_split", "run_split"]
+__all__ = ["predict_split", "run_split", "run_split_writing"]

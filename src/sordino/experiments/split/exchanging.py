@@ -13,6 +13,7 @@ from sordino.experiments.split.serving import Served
 from sordino.privacy import NoiseSource
 from sordino.seeds import Seeds
 from sordino.split.exchange import Exchange
+from sordino.split.growing import LocalGrowth
 from sordino.split.layer_filter import contributions, strongest
 from sordino.split.methods import SplitMethod
 from sordino.split.sending import Sender
@@ -114,6 +115,10 @@ class _Local:
     ) -> torch.Tensor:
         """See `StateServer.states`."""
         return self._served.local.states(noised, mask, layers=layers, reduction=reduction)
+
+    def open(self, *, layers: Sequence[int], reduction: int | None = None) -> LocalGrowth:
+        """See `GrowingServer.open`."""
+        return self._served.local.open(layers=layers, reduction=reduction)
 
 
 def _made(folder: Path) -> Path:

@@ -44,7 +44,7 @@ def predict_split(run: Path, texts: Sequence[str], *, server: SplitServer | None
     """
     folder = RunFolder.open(run)
     options = load_experiment(folder.config)
-    if not isinstance(options, SplitExperiment):
+    if not isinstance(options, SplitExperiment) or options.task != "split":
         raise ConfigError(f'{run} is a run of task = "{options.name}"; name the folder of a split run.')
     for number, text in enumerate(texts, start=1):
         if not text.strip():

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
-import torch
-
-from sordino.config import to_toml
-from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Silent
 from sordino.experiments.split.attacking import attack
 from sordino.experiments.split.attacking_methods import attack_methods
+from sordino.experiments.split.beginning import Begun, begin
 from sordino.experiments.split.exchanging import chosen_layers
 from sordino.experiments.split.finishing import common_result, times_drawn
 from sordino.experiments.split.in_turn import fit_in_turn
-from sordino.experiments.split.material import Texts, divided, exchanges
+from sordino.experiments.split.material import divided, exchanges
 from sordino.experiments.split.measuring import measured
-from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
-from sordino.models.checkpoints import read_config
-from sordino.privacy import Ledger, NoiseSource, Terms
-from sordino.records import RunFolder
 from sordino.seeds import Seeds
-from sordino.split.embedding import ClientEmbedding
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import save_corrector
 from sordino.split.methods import Scene
 from sordino.split.readout import Labels
-from sordino.split.sending import Sender
-from sordino.split.tally import Tally
 
 __all__ = ["run_split"]
-
-_CAVEATS = (
-    "how many texts there are, and how many tokens each has, which the server sees",
-    "what stays with the client (this run's folder, with a network trained on clean texts): the guarantee is against the "
-    "server and whoever reads the wire",
-)
-_DEBUG = "figures measured on private test texts (debug telemetry)"
 
 
 def run_split(
@@ -59,52 +41,14 @@ def run_split(
     Raises:
         ConfigError: ``path`` is taken, or holds no run to resume; no such model, server or texts.
     """
-    started = time.monotonic()
-    observer = observer or Silent()
-    if options.simulation.threads:
-        torch.set_num_threads(options.simulation.threads)
-    folder = RunFolder.claim(path, resume=resume)
-    texts = divided(options)
-    if options.model.source != "tiny":
-        read_config("model.source", options.model.source)  # before a folder is made for a model that is not there
-    folder.begin(config=to_toml(options))
-    with (
-        serving(options, path, public=texts.sets["public"]) as served,
-        Ledger(folder.ledger, terms=_terms(options, texts)) as ledger,
-    ):
-        result = _run(options, texts, served, ledger=ledger, folder=folder, observer=observer)
-    result["seconds"] = round(time.monotonic() - started, 1)
-    folder.write_json(folder.result, {**result, "versions": versions()})
-    return result
+    with begin(options, path, deal=divided, longest=options.data.max_tokens, resume=resume) as begun:
+        return begun.finish(_run(options, begun, observer=observer or Silent()))
 
 
-def _terms(options: SplitExperiment, texts: Texts) -> Terms:
-    return Terms(
-        unit=options.privacy.unit,
-        population=texts.num_private,
-        clients_per_speaker=1,
-        delta=options.privacy.delta,
-        seeded=options.simulation.seeded,
-        caveats=(*_CAVEATS, *((_DEBUG,) if options.telemetry == "debug" else ())),
-    )
-
-
-def _run(
-    options: SplitExperiment, texts: Texts, served: Served, *, ledger: Ledger, folder: RunFolder, observer: Observer
-) -> dict[str, Any]:
-    seeds = Seeds(options.seed)
-    embedding = ClientEmbedding.load(served.source)
-    kept = folder.path / "exchange"
-    sender = Sender(
-        noise=options.privacy.noise,
-        space=embedding.space(options.data.max_tokens),
-        unit=options.privacy.unit,
-        ledger=ledger,
-        source=NoiseSource(seeds.at("noise") if options.simulation.seeded else None),
-        folder=kept,
-        tally=Tally(kept / "beside.json"),
-    )
-    material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=kept)
+def _run(options: SplitExperiment, begun: Begun, *, observer: Observer) -> dict[str, Any]:
+    seeds, texts, served, sender = Seeds(options.seed), begun.texts, begun.served, begun.sender
+    embedding, folder = begun.embedding, begun.folder
+    material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=begun.kept)
     layers = chosen_layers(options.model, served, material.noised["train"])
     observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
     scene = Scene(

@@ -11,7 +11,7 @@ from sordino.reporting.formatting import DASH, interval, number, percent, points
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
-__all__ = ["CONTROL", "SplitSummary", "costs", "label_methods", "sentences", "verdict"]
+__all__ = ["CONTROL", "SplitSummary", "costs", "inversions", "label_methods", "sentences", "verdict"]
 
 _MEGABYTE: Final = 1e6
 CONTROL: Final = "zero-states"
@@ -27,7 +27,7 @@ class SplitSummary(Summariser):
         """The summary of a finished run."""
         result = json.loads(folder.result.read_text(encoding="utf-8"))
         tables = (
-            [label_methods(result, note=_NOTE), _attacks(result), costs(result, of="texts")]
+            [label_methods(result, note=_NOTE), inversions(result), costs(result, of="texts")]
             if result["methods"]
             else []
         )
@@ -98,7 +98,8 @@ def _versus(table: Mapping[str, Any] | None) -> Cell:
     return Cell(f"{table['auc']:+.3f}".replace("-", "\N{MINUS SIGN}"), strong=clear)
 
 
-def _attacks(result: Mapping[str, Any]) -> Table:
+def inversions(result: Mapping[str, Any]) -> Table:
+    """What attackers made of the embeddings of texts."""
     return Table(
         name="split-attacks",
         columns=[
@@ -119,7 +120,9 @@ def _attacks(result: Mapping[str, Any]) -> Table:
         note=(
             "Success on tokens that are no padding, and empirical privacy, which is 1 - success; as published it counts "
             "padding as tokens that were kept secret. Clean: the same attack if no noise were added. Repeated: what a "
-            "server would name that got so many draws of each text; this client sends one. Attribute: of whole texts."
+            "server would name that got so many draws of each text; this client sends one. Generated: the nearest to what a "
+            "generator trained on public texts made of it. Gradient: read off what a client returned for the server to "
+            "learn from. Attribute: of whole texts."
         ),
     )
 

@@ -65,7 +65,7 @@ class Space:
     def sent(self) -> str:
         """What one draw of noise is of, in words."""
         if self.written:
-            return f"{self.written} {self.part}s that a network trained on every {self.whole} wrote"
+            return f"{self.part}s that a network trained on every {self.whole} wrote"
         return f"one draw of noised embeddings of every {self.whole}"
 
 
