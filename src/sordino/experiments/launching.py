@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -159,7 +159,12 @@ def _follow(connection: Connection, run: str, note: Callable[[str], None]) -> No
                 others.append(line)
         finished = connection.succeeded(run)
     except (KeyboardInterrupt, SordinoError):
-        connection.stop(run)
+        with suppress(FlowerFailed):  # it may have ended by itself
+            connection.stop(run)
         raise
     if not finished:
-        raise FlowerFailed(error or f"run {run} failed; the end of its log: {' | '.join(others)}")
+        raise FlowerFailed(
+            error
+            or f"run {run} ended without saying why; if it had begun, continue with the same command, --resume and --out; "
+            f"the end of its log: {' | '.join(others)}"
+        )
