@@ -148,7 +148,10 @@ def train(
 @app.command("predict")
 def predict(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a finished run.")],
-    text: Annotated[str, typer.Argument(help="A text, or a file with one on each line.")],
+    text: Annotated[
+        str,
+        typer.Argument(help="A text, or a file with one on each line; of a run with speech, a recording or a folder."),
+    ],
     *,
     server: Annotated[
         str | None, typer.Option("--server", metavar="HOST:PORT", help="The server, if it moved.")
@@ -158,20 +161,29 @@ def predict(
     insecure: Annotated[bool, _Insecure] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Label new texts with a finished run. Each call draws noise anew, and charges it to the run's ledger.
+    """Label new texts or recordings with a finished run. Each call draws noise anew, and charges it to the run's ledger.
 
-    Example: sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt
+    Examples: sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt,
+    sordino split predict runs/voices call.wav
     """
     from rich.markup import escape
     from rich.table import Table
 
-    from sordino.experiments.split import predict_split
+    from sordino.experiments.loading import load_experiment
     from sordino.experiments.tasks.split import SplitServer
+    from sordino.records import RunFolder
 
     place = None
     if server is not None:
         place = SplitServer(place="remote", address=server, authority=authority, token=token, insecure=insecure)
-    result = predict_split(folder, _texts(text), server=place)
+    if load_experiment(RunFolder.open(folder).config).name == "split-speech":
+        from sordino.experiments.split_speech import predict_split_speech
+
+        result = predict_split_speech(folder, _recordings(Path(text)), server=place)
+    else:
+        from sordino.experiments.split import predict_split
+
+        result = predict_split(folder, _texts(text), server=place)
     if as_json:
         print_json(result)
         return
@@ -179,14 +191,22 @@ def predict(
     for column in ("text", "label", "score"):
         table.add_column(column, justify="right" if column == "score" else "left")
     for one in result["predictions"]:
-        table.add_row(escape(one["text"]), escape(one["label"]), f"{one['scores'][one['label']]:.2f}")
+        score = f"{one['scores'][one['label']]:.2f}" if one["scores"] else ""
+        table.add_row(escape(one["text"]), escape(one["label"]), score)
     stdout().print(table)
     promised = [guarantee["words"] for guarantee in result["guarantees"].values()]
     for words in (
         *promised,
-        f"The ledger has {result['draws']} draws now, and counts all as if they were of one text.",
+        f"The ledger has {result['draws']} draws now, and counts all as if they were of one text or recording.",
     ):
         stderr().print(words, soft_wrap=True, markup=False)
+
+
+def _recordings(path: Path) -> list[Path]:
+    """The recordings of a folder, or a single one."""
+    from sordino.data import recordings_in
+
+    return recordings_in(path) if path.is_dir() else [path]
 
 
 def _texts(text: str) -> list[str]:

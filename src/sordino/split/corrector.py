@@ -12,7 +12,7 @@ from sordino.split.exchange import Exchange
 from sordino.split.heads import Classifier
 from sordino.split.side_network import SideNetwork
 
-__all__ = ["Corrector", "Learner", "Scorer"]
+__all__ = ["Corrector", "Learner", "Scorer", "in_batch"]
 
 
 class Learner(nn.Module, ABC):
@@ -33,6 +33,21 @@ class Learner(nn.Module, ABC):
             states: float32 [batch, L', longest, width]
             result: []
         """
+
+
+def in_batch(
+    exchange: Exchange, rows: torch.Tensor, states: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Clean embeddings, states and mask of some sequences, without the places that none of these reaches.
+
+    Shape:
+        rows: int64 [batch]
+        states: float32 [batch, L', longest of all, width]
+        result: [batch, longest of these, d], [batch, L', longest of these, width], [batch, longest of these]
+    """
+    mask = exchange.mask[rows]
+    longest = int(mask.sum(dim=1).max())
+    return exchange.clean[rows, :longest], states[:, :, :longest], mask[:, :longest]
 
 
 class Scorer(Learner):
@@ -57,7 +72,7 @@ class Corrector(Scorer):
 
     def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         """Cross-entropy of the labels."""
-        return functional.cross_entropy(self(exchange.clean[rows], states, exchange.mask[rows]), exchange.labels[rows])
+        return functional.cross_entropy(self(*in_batch(exchange, rows, states)), exchange.labels[rows])
 
     def scores(self, clean: torch.Tensor, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Probability of each class: float32 [batch, classes]."""

@@ -1,4 +1,4 @@
-"""A trained corrector as a folder: ``corrector.safetensors`` and ``split.json``, which says what it goes with."""
+"""A trained corrector as a folder: its weights, ``split.json`` with what it goes with, and the units that it writes in."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sordino.errors import ConfigError, DataError
+from sordino.models.ctc import Units
 from sordino.records import replace_file
-from sordino.split.corrector import Corrector
+from sordino.split.corrector import Scorer
 from sordino.split.fitting import FittedCorrector
-from sordino.split.heads import Classifier
 from sordino.split.hidden_states import ModelCard, StateServer
+from sordino.split.readout import Labels
 from sordino.split.side_network import SideNetwork
 
 __all__ = ["Kept", "load_corrector", "save_corrector"]
@@ -26,16 +27,20 @@ class Kept:
 
     Attributes:
         fitted: gives scores, from the server it was loaded with.
-        labels: names of the classes, in the order of the scores.
+        labels: names of the classes, in the order of the scores; none where words are written.
         max_tokens: texts were cut to this many tokens.
+        units: what words are written in; None where labels are told.
     """
 
     fitted: FittedCorrector
     labels: tuple[str, ...]
     max_tokens: int
+    units: Units | None
 
 
-def save_corrector(folder: Path, fitted: FittedCorrector, *, labels: Sequence[str], max_tokens: int) -> None:
+def save_corrector(
+    folder: Path, fitted: FittedCorrector, *, labels: Sequence[str], max_tokens: int, units: Units | None = None
+) -> None:
     """Writes a corrector; the file holds what was learned of clean texts, and belongs to the client."""
     from safetensors.torch import save
 
@@ -51,6 +56,8 @@ def save_corrector(folder: Path, fitted: FittedCorrector, *, labels: Sequence[st
     }
     weights = {name: tensor.contiguous() for name, tensor in fitted.learner.state_dict().items()}
     replace_file(folder / _WEIGHTS, save(weights))
+    if units is not None:
+        units.write(folder)
     replace_file(folder / _SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
 
 
@@ -76,7 +83,8 @@ def load_corrector(folder: Path, *, server: StateServer) -> Kept:
             num_layers=len(layers),
             residual=settings["residual"],
         )
-        corrector = Corrector(network, Classifier(width=card.width, classes=len(labels)))
+        units = Units.read(folder)
+        corrector = _learner(network, width=card.width, labels=labels, units=units)
         corrector.load_state_dict(load_file(folder / _WEIGHTS))
         max_tokens = int(settings["max_tokens"])
     except (ValueError, KeyError, TypeError, RuntimeError, OSError) as error:
@@ -87,4 +95,12 @@ def load_corrector(folder: Path, *, server: StateServer) -> Kept:
             f"{server.describe().model} (card {server.describe().fingerprint}); find that one, or train again."
         )
     fitted = FittedCorrector(corrector.eval(), layers=layers, reduction=reduction, server=server)
-    return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens)
+    return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens, units=units)
+
+
+def _learner(network: SideNetwork, *, width: int, labels: Sequence[str], units: Units | None) -> Scorer:
+    if units is None:
+        return Labels(len(labels)).learner(network, width=width)
+    from sordino.split.transcripts import Transcriber
+
+    return Transcriber(network, width=width, units=units)

@@ -12,7 +12,7 @@ from torch import nn
 from sordino.models.ctc import Units
 from sordino.models.ctc.loss import ctc_loss
 from sordino.seeds import Seeds
-from sordino.split.corrector import Scorer
+from sordino.split.corrector import Scorer, in_batch
 from sordino.split.exchange import Exchange
 from sordino.split.methods.base import Fitted
 from sordino.split.readout import Readout
@@ -41,7 +41,7 @@ class Transcriber(Scorer):
 
     def loss(self, exchange: Exchange, rows: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
         """``-log P(text | recording)`` a unit."""
-        return _loss(self.scores(exchange.clean[rows], states, exchange.mask[rows]), exchange, rows, self.units)
+        return _loss(self.scores(*in_batch(exchange, rows, states)), exchange, rows, self.units)
 
     def scores(self, clean: torch.Tensor, states: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Logarithms of each frame's distribution: float32 [batch, longest, units]."""
@@ -61,12 +61,12 @@ class Transcripts(Readout):
         seeds: of a linear head's weights and of the order.
         epochs: passes that it is trained for.
         batch_size: recordings of a step.
-        lr: its learning rate.
+        lr: its learning rate, falling to zero along a cosine.
     """
 
     units: Units
     seeds: Seeds
-    epochs: int = 40
+    epochs: int = 60
     batch_size: int = 16
     lr: float = 1e-2
 
@@ -85,6 +85,8 @@ class Transcripts(Readout):
             torch.manual_seed(self.seeds.at("linear head").integer())
             linear = nn.Linear(given.shape[2], len(self.units.symbols))
             optimiser = torch.optim.AdamW(linear.parameters(), lr=self.lr)
+            steps = self.epochs * -(-len(train) // self.batch_size)
+            schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
             for _ in range(self.epochs):
                 for chosen in torch.randperm(len(train)).split(self.batch_size):
                     log_probs = linear((given[chosen] - mean) / std).log_softmax(dim=-1)
@@ -92,6 +94,7 @@ class Transcripts(Readout):
                     optimiser.zero_grad()
                     loss.backward()
                     optimiser.step()
+                    schedule.step()
 
         @torch.no_grad()
         def scores(exchange: Exchange) -> torch.Tensor:

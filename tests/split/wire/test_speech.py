@@ -8,7 +8,9 @@ import pytest
 import torch
 from served import batch
 
-from sordino.errors import DataError
+from sordino.errors import ConfigError, DataError
+from sordino.experiments.split.serving import serving_model
+from sordino.experiments.tasks.split import SplitServer
 from sordino.split import LocalStates
 from sordino.split.wire import RemoteStates
 from sordino.split.wire.spawn import ServerProcess, spawned
@@ -45,3 +47,15 @@ def test_recordings_that_are_too_much_are_cut_apart_or_refused(server: ServerPro
         with pytest.raises(DataError, match=r"max_message_mib = 0\.25"):
             remote.states(*batch(128, (300,)), layers=[1, 2])
         assert remote.traffic.calls == 4
+
+
+def test_a_server_that_is_divided_elsewhere_is_not_taken(server: ServerProcess) -> None:
+    there = server.endpoint
+    place = SplitServer(place="remote", address=there.address, authority=there.authority, token=there.token)
+    with (
+        pytest.raises(ConfigError, match=r"leaves 1 layers to its clients: expected 0; set model\.client_layers"),
+        serving_model("pocket", place, client_layers=0),
+    ):
+        pass
+    with serving_model("pocket", place, client_layers=1) as served:
+        assert served.server.describe() == served.local.describe()

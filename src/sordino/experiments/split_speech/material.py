@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from sordino.split.recordings import Recordings
 from sordino.split.sending import Sender
 from sordino.split.speech_front import PublicFrames, SpeechFront
 
-__all__ = ["Heard", "SpeechMaterial", "exchange_speech", "hear", "longest_frames", "spectra"]
+__all__ = ["Heard", "SpeechMaterial", "exchange_speech", "frames_of", "hear", "longest_frames", "spectra"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,12 @@ def longest_frames(window_s: float) -> int:
     return math.ceil(round(window_s * 1000) * FRAMES_PER_S / 1000)
 
 
+def frames_of(utterances: Sequence[Utterance], *, front: SpeechFront, window_s: float) -> list[torch.Tensor]:
+    """Frames [frames, d] of each recording; raises DataError for one that cannot be read or is longer than the window."""
+    store = ClipStore(front, num_mels=front.num_mels, window_s=window_s, limit_mb=0)
+    return [store.clip(one) for one in utterances]
+
+
 def hear(utterances: tuple[Utterance, ...], speech: Speech, *, front: SpeechFront, window_s: float) -> Heard:
     """The frames of some recordings.
 
@@ -68,8 +74,7 @@ def hear(utterances: tuple[Utterance, ...], speech: Speech, *, front: SpeechFron
     Raises:
         DataError: a recording that cannot be read, or is longer.
     """
-    store = ClipStore(front, num_mels=front.num_mels, window_s=window_s, limit_mb=0)
-    clips = [store.clip(one) for one in utterances]
+    clips = frames_of(utterances, front=front, window_s=window_s)
     numbers = {label: number for number, label in enumerate(speech.labels)}
     labels = [numbers[attribute(one, speech.target)] if numbers else 0 for one in utterances]
     texts = [normalise(one.text, one.language) for one in utterances]

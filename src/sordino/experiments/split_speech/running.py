@@ -29,6 +29,8 @@ from sordino.experiments.tasks.split_speech import SplitSpeechExperiment
 from sordino.privacy import Ledger, NoiseSource, Terms
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
+from sordino.split.fitting import FittedCorrector
+from sordino.split.keeping import save_corrector
 from sordino.split.methods import Scene
 from sordino.split.readout import Labels, Readout
 from sordino.split.sending import Sender
@@ -36,7 +38,10 @@ from sordino.split.speech_front import PublicFrames, SpeechFront
 from sordino.split.tally import Tally
 from sordino.split.transcripts import Transcripts
 
-__all__ = ["run_split_speech"]
+__all__ = ["PUBLIC", "run_split_speech"]
+
+PUBLIC: Final = "public.safetensors"
+"""File of a run's ``model/`` that says where frames lie."""
 
 _CAVEATS: Final = (
     "how many recordings there are, and how long each is, which the server sees",
@@ -143,6 +148,11 @@ def _run(
         seeds=seeds,
     )
     fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
+    first = fitted[options.methods[0].name][0]
+    if isinstance(first, FittedCorrector):
+        longest = longest_frames(window_s)
+        save_corrector(folder.model, first, labels=speech.labels, max_tokens=longest, units=speech.units)
+        public.save(folder.model / PUBLIC)
     attacks, methods = {}, {}
     if options.telemetry == "debug":
         judge = _judge(speech, material, seeds=seeds)
