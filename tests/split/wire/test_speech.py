@@ -11,7 +11,10 @@ from served import batch
 from sordino.errors import ConfigError, DataError
 from sordino.experiments.split.serving import serving_model
 from sordino.experiments.tasks.split import SplitServer
+from sordino.models.encoders import load_encoder
 from sordino.split import LocalStates
+from sordino.split.speech_front import SpeechFront
+from sordino.split.stacks import speech_source
 from sordino.split.wire import RemoteStates
 from sordino.split.wire.spawn import ServerProcess, spawned
 
@@ -59,3 +62,18 @@ def test_a_server_that_is_divided_elsewhere_is_not_taken(server: ServerProcess) 
         pass
     with serving_model("pocket", place, client_layers=1) as served:
         assert served.server.describe() == served.local.describe()
+
+
+def test_both_parts_together_are_the_whole_encoder(server: ServerProcess) -> None:
+    """Without noise, what comes over the wire is what the encoder gave before it was divided."""
+    front = SpeechFront.load("pocket", client_layers=1, window_s=2.0)
+    encoder = load_encoder(speech_source("pocket"), window_s=None, stack=1, dtype=torch.float32).eval()
+    log_mels = torch.randn(80, 200, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad(), RemoteStates(server.endpoint) as remote:
+        wanted = encoder(log_mels[None], output_hidden_states=True)
+        frames = front(log_mels)
+        sent = (frames + front.places([len(frames)]))[None]
+        first, last = remote.states(sent, torch.ones(1, 100, dtype=torch.bool), layers=[1, 2])[0]
+        torch.testing.assert_close(first, wanted.hidden_states[2][0], rtol=1e-6, atol=1e-5)
+        found = encoder.layer_norm(last)  # type: ignore[operator]
+        torch.testing.assert_close(found, wanted.last_hidden_state[0], rtol=1e-6, atol=1e-5)
