@@ -9,9 +9,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -20,7 +20,7 @@ from urllib.request import urlopen
 
 from sordino.errors import SordinoError
 
-__all__ = ["SAID", "Connection", "FlowerFailed", "free_port", "own_superlink", "simulated"]
+__all__ = ["SAID", "Connection", "FlowerFailed", "simulated"]
 
 SAID: Final = "sordino: "
 """Begins every line of a run's log that is meant for its user."""
@@ -112,27 +112,8 @@ def simulated(*, nodes: int, cpus: float, gpus: float) -> Iterator[Connection]:
     Raises:
         FlowerFailed: it does not start.
     """
-    federation = (
-        f"num-supernodes={nodes}",
-        f"client-resources-num-cpus={cpus:g}",
-        f"client-resources-num-gpus={gpus:g}",
-    )
-    with own_superlink(free_port(), "--simulation") as connection:
-        yield replace(connection, federation=federation)
-
-
-@contextmanager
-def own_superlink(port: int, *options: str) -> Iterator[Connection]:
-    """A SuperLink that only this machine reaches; gone afterwards, with all that it has started.
-
-    Args:
-        port: where it listens.
-        options: of ``flower-superlink``.
-
-    Raises:
-        FlowerFailed: it does not start.
-    """
     with TemporaryDirectory(prefix="flwr-") as home:
+        port = _free_port()
         (Path(home) / "config.toml").write_text(
             f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{port}"\ninsecure = true\n',
             encoding="utf-8",
@@ -147,13 +128,26 @@ def own_superlink(port: int, *options: str) -> Iterator[Connection]:
             "FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION": "1",
             "PATH": f"{_SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}",
         }
-        with _running(Path(home) / "superlink.log", port, options, environment=environment):
-            yield Connection(name=None, environment=environment)
+        federation = (
+            f"num-supernodes={nodes}",
+            f"client-resources-num-cpus={cpus:g}",
+            f"client-resources-num-gpus={gpus:g}",
+        )
+        with _superlink(Path(home) / "superlink.log", port=port, environment=environment):
+            yield Connection(name=None, environment=environment, federation=federation)
 
 
 @contextmanager
-def _running(log: Path, port: int, options: Sequence[str], *, environment: Mapping[str, str]) -> Iterator[None]:
-    command = [str(_SCRIPTS / "flower-superlink"), "--insecure", "--host", "127.0.0.1", "--port", f"{port}", *options]
+def _superlink(log: Path, *, port: int, environment: Mapping[str, str]) -> Iterator[None]:
+    command = [
+        str(_SCRIPTS / "flower-superlink"),
+        "--simulation",
+        "--insecure",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        f"{port}",
+    ]
     with log.open("wb") as file:
         process = subprocess.Popen(  # noqa: S603
             command, env=environment, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
@@ -180,8 +174,7 @@ def _wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) 
     raise FlowerFailed(f"the SuperLink did not start: {' '.join(log.read_text(encoding='utf-8').split()[-60:])}")
 
 
-def free_port() -> int:
-    """One that nobody listens on just now."""
+def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
