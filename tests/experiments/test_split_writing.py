@@ -11,6 +11,7 @@ import torch
 from sordino.config import build
 from sordino.errors import ConfigError
 from sordino.experiments import load_experiment
+from sordino.experiments.split import predict_split, predict_split_writing
 from sordino.experiments.tasks.split_writing import SplitWritingExperiment
 from sordino.privacy import GaussianRelease, epsilon
 from sordino.privacy.ledger import read_ledger
@@ -89,6 +90,23 @@ def test_a_private_run_writes_nothing(tmp_path: Path) -> None:
     assert result["methods"] == result["attacks"] == {}
     assert (result["draws"], result["written"]) == (1, 0)
     assert summarise(RunFolder.open(tmp_path / "run")).tables == []
+
+
+def test_a_finished_run_writes_of_new_texts_and_pays(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    experiment().run(path)
+    before, texts = read_ledger(path / "ledger.jsonl")[1], ["anna from graz had no pain", "ivo felt dizzy"]
+    result = predict_split_writing(path, texts)
+    assert [one["text"] for one in result["predictions"]] == texts
+    added = [charge.event for charge in read_ledger(path / "ledger.jsonl")[1][len(before) :]]
+    assert added[0] == before[0].event  # one draw on the new texts
+    assert all(isinstance(event, GaussianRelease) and "wrote" in event.what for event in added[1:])
+    assert 0 < result["written"] <= 2 * 3
+    assert result["guarantees"]["token"]["epsilon"] == pytest.approx(
+        epsilon([before[0].event] * (1 + result["written"]), delta=1e-5).value, rel=1e-3
+    )
+    with pytest.raises(ConfigError, match='of task = "split"'):
+        predict_split(path, texts)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def predict(
     insecure: Annotated[bool, _Insecure] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Label new texts or recordings with a finished run. Each call draws noise anew, and charges it to the run's ledger.
+    """Label or write of new texts or recordings with a finished run. Each call draws noise anew, and the run's ledger pays.
 
     Examples: sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt,
     sordino split predict runs/voices call.wav
@@ -176,10 +176,15 @@ def predict(
     place = None
     if server is not None:
         place = SplitServer(place="remote", address=server, authority=authority, token=token, insecure=insecure)
-    if load_experiment(RunFolder.open(folder).config).name == "split-speech":
+    task = load_experiment(RunFolder.open(folder).config).name
+    if task == "split-speech":
         from sordino.experiments.split_speech import predict_split_speech
 
         result = predict_split_speech(folder, _recordings(Path(text)), server=place)
+    elif task == "split-writing":
+        from sordino.experiments.split import predict_split_writing
+
+        result = predict_split_writing(folder, _texts(text), server=place)
     else:
         from sordino.experiments.split import predict_split
 
@@ -187,12 +192,14 @@ def predict(
     if as_json:
         print_json(result)
         return
-    table = Table(title="Labels")
-    for column in ("text", "label", "score"):
+    columns = ("text", "written") if task == "split-writing" else ("text", "label", "score")
+    table = Table(title="Written" if task == "split-writing" else "Labels")
+    for column in columns:
         table.add_column(column, justify="right" if column == "score" else "left")
     for one in result["predictions"]:
-        score = f"{one['scores'][one['label']]:.2f}" if one["scores"] else ""
-        table.add_row(escape(one["text"]), escape(one["label"]), score)
+        scores = one.get("scores")
+        score = f"{scores[one['label']]:.2f}" if scores else ""
+        table.add_row(*(score if column == "score" else escape(one[column]) for column in columns))
     stdout().print(table)
     promised = [guarantee["words"] for guarantee in result["guarantees"].values()]
     for words in (

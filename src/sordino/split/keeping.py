@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from sordino.errors import ConfigError, DataError
 from sordino.models.ctc import Units
 from sordino.records import replace_file
@@ -15,6 +17,7 @@ from sordino.split.fitting import FittedCorrector
 from sordino.split.hidden_states import ModelCard, StateServer
 from sordino.split.readout import Labels
 from sordino.split.side_network import SideNetwork
+from sordino.split.writer import Writer
 
 __all__ = ["Kept", "load_corrector", "save_corrector"]
 
@@ -30,16 +33,24 @@ class Kept:
         labels: names of the classes, in the order of the scores; none where words are written.
         max_tokens: texts were cut to this many tokens.
         units: what words are written in; None where labels are told.
+        max_written: tokens that are written of a text at most; 0 where nothing is.
     """
 
     fitted: FittedCorrector
     labels: tuple[str, ...]
     max_tokens: int
     units: Units | None
+    max_written: int
 
 
 def save_corrector(
-    folder: Path, fitted: FittedCorrector, *, labels: Sequence[str], max_tokens: int, units: Units | None = None
+    folder: Path,
+    fitted: FittedCorrector,
+    *,
+    labels: Sequence[str],
+    max_tokens: int,
+    units: Units | None = None,
+    max_written: int = 0,
 ) -> None:
     """Writes a corrector; the file holds what was learned of clean texts, and belongs to the client."""
     from safetensors.torch import save
@@ -48,6 +59,7 @@ def save_corrector(
     settings = {
         "labels": list(labels),
         "max_tokens": max_tokens,
+        "max_written": max_written,
         "layers": list(fitted.layers),
         "reduction": fitted.reduction,
         "inner": network.norm.normalized_shape[0],
@@ -61,8 +73,13 @@ def save_corrector(
     replace_file(folder / _SETTINGS, (json.dumps(settings, indent=2) + "\n").encode())
 
 
-def load_corrector(folder: Path, *, server: StateServer) -> Kept:
+def load_corrector(folder: Path, *, server: StateServer, table: torch.Tensor | None = None) -> Kept:
     """Reads a corrector for the model that it was trained with.
+
+    Args:
+        folder: where `save_corrector` wrote it.
+        server: of that model.
+        table: the client's embedding table, float32 [vocabulary, d]; for what writes.
 
     Raises:
         ConfigError: no corrector there, or the server has another model.
@@ -76,15 +93,17 @@ def load_corrector(folder: Path, *, server: StateServer) -> Kept:
         settings = json.loads((folder / _SETTINGS).read_text(encoding="utf-8"))
         card = ModelCard.from_json(settings["card"])
         layers, reduction, labels = tuple(settings["layers"]), settings["reduction"], tuple(settings["labels"])
+        max_written = int(settings.get("max_written", 0))  # runs of earlier versions write nothing
         network = SideNetwork(
             width=card.width,
             inner=settings["inner"],
             given=card.width // (reduction or 1),
             num_layers=len(layers),
             residual=settings["residual"],
+            causal=max_written > 0,
         )
         units = Units.read(folder)
-        corrector = _learner(network, width=card.width, labels=labels, units=units)
+        corrector = _learner(network, width=card.width, labels=labels, units=units, table=table)
         corrector.load_state_dict(load_file(folder / _WEIGHTS))
         max_tokens = int(settings["max_tokens"])
     except (ValueError, KeyError, TypeError, RuntimeError, OSError) as error:
@@ -95,10 +114,14 @@ def load_corrector(folder: Path, *, server: StateServer) -> Kept:
             f"{server.describe().model} (card {server.describe().fingerprint}); find that one, or train again."
         )
     fitted = FittedCorrector(corrector.eval(), layers=layers, reduction=reduction, server=server)
-    return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens, units=units)
+    return Kept(fitted=fitted, labels=labels, max_tokens=max_tokens, units=units, max_written=max_written)
 
 
-def _learner(network: SideNetwork, *, width: int, labels: Sequence[str], units: Units | None) -> Scorer:
+def _learner(
+    network: SideNetwork, *, width: int, labels: Sequence[str], units: Units | None, table: torch.Tensor | None
+) -> Scorer:
+    if network.causal and table is not None:
+        return Writer(network, table)
     if units is None:
         return Labels(len(labels)).learner(network, width=width)
     from sordino.split.transcripts import Transcriber

@@ -74,7 +74,6 @@ def begin(
     path: Path,
     *,
     deal: Callable[[OptionsT], Texts],
-    longest: int,
     caveats: Sequence[str] = (),
     resume: bool = False,
 ) -> Iterator[Begun]:
@@ -84,7 +83,6 @@ def begin(
         options: the experiment.
         path: where the run folder is made.
         deal: reads the texts; before a folder is made.
-        longest: tokens of the longest sequence that is sent.
         caveats: what no noise covers in this kind of run, besides what none does in any.
         resume: go on in the folder: what was drawn is sent again as it was, and what was fetched is not asked for again.
 
@@ -106,7 +104,7 @@ def begin(
         embedding, kept = ClientEmbedding.load(served.source), folder.path / "exchange"
         sender = Sender(
             noise=options.privacy.noise,
-            space=embedding.space(longest),
+            space=embedding.space(options.longest),
             unit=options.privacy.unit,
             ledger=ledger,
             source=NoiseSource(Seeds(options.seed).at("noise") if options.simulation.seeded else None),

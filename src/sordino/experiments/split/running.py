@@ -41,7 +41,7 @@ def run_split(
     Raises:
         ConfigError: ``path`` is taken, or holds no run to resume; no such model, server or texts.
     """
-    with begin(options, path, deal=divided, longest=options.data.max_tokens, resume=resume) as begun:
+    with begin(options, path, deal=divided, resume=resume) as begun:
         return begun.finish(_run(options, begun, observer=observer or Silent()))
 
 

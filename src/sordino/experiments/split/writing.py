@@ -24,6 +24,7 @@ from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.fitting import FittedCorrector
 from sordino.split.growing import require_growing
+from sordino.split.keeping import save_corrector
 from sordino.split.methods import Fitted, Scene
 from sordino.split.sending import Sender
 from sordino.split.tally import Tally
@@ -53,8 +54,7 @@ def run_split_writing(
     Raises:
         ConfigError: ``path`` is taken, or holds no run to resume; no such model, server or texts.
     """
-    longest = options.data.max_tokens + options.data.max_written
-    with begin(options, path, deal=_dealt, longest=longest, caveats=_CAVEATS, resume=resume) as begun:
+    with begin(options, path, deal=_dealt, caveats=_CAVEATS, resume=resume) as begun:
         return begun.finish(_run(options, begun, observer=observer or Silent()))
 
 
@@ -90,6 +90,15 @@ def _run(options: SplitWritingExperiment, begun: Begun, *, observer: Observer) -
         seeds=seeds,
     )
     fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
+    first = fitted[options.methods[0].name][0]
+    assert isinstance(first, FittedCorrector)  # noqa: S101 - methods with a linear head were refused
+    save_corrector(
+        begun.folder.model,
+        first,
+        labels=(),
+        max_tokens=options.data.max_tokens,
+        max_written=options.data.max_written,
+    )
     attacks: dict[str, Any] = {}
     methods: dict[str, Any] = {}
     if options.telemetry == "debug":

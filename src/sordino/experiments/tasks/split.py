@@ -171,6 +171,11 @@ class SplitExperiment(Experiment):
             )
 
     @property
+    def longest(self) -> int:
+        """Tokens of the longest sequence that is sent."""
+        return self.data.max_tokens
+
+    @property
     def num_steps(self) -> int:
         """Methods."""
         return len(self.methods) if self.telemetry == "debug" else 1

@@ -70,6 +70,11 @@ class SplitWritingExperiment(SplitExperiment):
                 'what is written follows the text in leaps; expected noise that bounds any two tokens: use "gaussian".'
             )
 
+    @property
+    def longest(self) -> int:
+        """A text and what is written of it."""
+        return self.data.max_tokens + self.data.max_written
+
     def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
         """See `sordino.experiments.split.run_split_writing`."""
         from sordino.experiments.split import run_split_writing
