@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import pickle
+import weakref
 from io import BytesIO
 from typing import Any
 
@@ -41,6 +43,21 @@ def plans() -> list[Plan]:
     ]
     normalising = PrivacyPlan(LAYOUT, Poisson(rate=0.5), 9, rule="normalise", watched=LAYOUT.groups)
     return [*made, normalising, NonPrivate(LAYOUT, Poisson(rate=0.5), 9)]
+
+
+def test_a_decoded_message_leaves_memory_without_the_garbage_collector() -> None:
+    task = Task("c", VALUES, plans()[0].bounding, Seeds(1))
+    assignment = carried(encode_assignment(task, encode_values(task.start), rate=None, measured=False))
+    answer = carried(encode_answer(Answer(parcel=Parcel(VALUES, LAYOUT.digest))))
+    alive = [weakref.ref(records["values"]) for records in (assignment, answer)]
+    gc.disable()
+    try:
+        decode_assignment(assignment)
+        decode_answer(answer, size=SIZE, measured=False)
+        del assignment, answer
+        assert [reference() for reference in alive] == [None, None]
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("plan", plans(), ids=lambda plan: type(getattr(plan, "allocation", plan)).__name__)

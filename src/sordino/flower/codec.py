@@ -205,7 +205,15 @@ def _records(said: Mapping[str, Any], values: ArrayRecord | None = None) -> Reco
 
 
 def _said(records: RecordDict) -> Mapping[str, Any]:
-    return records.config_records[_SAID]
+    return _record(records, _SAID, ConfigRecord)
+
+
+def _record(records: RecordDict, name: str, kind: type[T]) -> T:
+    """One of the records; Flower's views of them by type would tie the message up in a cycle, and keep it in memory."""
+    record = records[name]
+    if not isinstance(record, kind):
+        raise TypeError(f"the record {name!r} is no {kind.__name__}")
+    return record
 
 
 def _checked(decode: Callable[[], T]) -> T:
@@ -268,7 +276,7 @@ def _measured(said: Mapping[str, Any]) -> Measured:
 
 def _vector(records: RecordDict, size: int) -> torch.Tensor:
     """The one array of a message; its head must be the very bytes that numpy writes, so no stranger's head is parsed."""
-    array = records.array_records[_VALUES][_VALUES]
+    array = _record(records, _VALUES, ArrayRecord)[_VALUES]
     head = BytesIO()
     npy.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": (size,)})
     start = head.tell()
