@@ -71,7 +71,8 @@ def test_a_share_is_held_out_where_a_corpus_tests_other_speakers() -> None:
 
 
 def test_who_cannot_take_part_is_told() -> None:
-    splits = Splits(train=spoken("a", 4) + spoken("c", 1, text="..."), test=spoken("a", 2) + spoken("d", 1), test_is="")
+    silent = spoken("c", 2, text="...")  # nothing to teach
+    splits = Splits(train=spoken("a", 4) + silent, test=spoken("a", 2) + spoken("c", 1) + spoken("d", 1), test_is="")
     speakers = speakers_of(splits, data(), SEEDS)
     assert list(speakers.known) == ["a"]
     assert "left out 2 speakers" in speakers.notes[-1]

@@ -79,9 +79,10 @@ def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Spea
     known = {}
     for name in sorted(train):
         kept, development = _divide(train[name], options.development, seeds.at("development", name))
-        if name and kept and test.get(name):
-            group = kept[0].attributes.get(options.group, "")
-            known[name] = Speaker(group=group, train=_normalised(kept), development=development, test=test[name])
+        taught = _normalised(kept)
+        if name and taught and test.get(name):
+            group = taught[0].attributes.get(options.group, "")
+            known[name] = Speaker(group=group, train=taught, development=development, test=test[name])
     if not known:
         raise DataError(
             f"none of {len(train)} speakers has utterances to train on and others to be tested on: expected some; set "
