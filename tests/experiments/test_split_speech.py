@@ -121,7 +121,7 @@ def test_new_recordings_are_written_down_and_paid_for(example: tuple[dict[str, A
 def emotions(data_root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Every method on a few real recordings of two emotions, actors apart."""
     corpus = {"method": "emotional-speech", "path": str(data_root / "nemo"), "emotions": ["anger", "sadness"]}
-    data = {"corpus": corpus, "target": "emotion", "window_s": 2.5, "train": 16, "test": 8, "public": 8}
+    data = {"corpus": corpus, "target": "emotion", "window_s": 2.5, "train": 24, "test": 12, "public": 14}
     quick = [
         {"method": name, **({"epochs": 1} if any(field.name == "epochs" for field in fields(kind)) else {})}
         for name, kind in METHODS
@@ -190,6 +190,7 @@ def test_options_that_do_not_go_together(changes: dict[str, Any], words: str) ->
         ({"data": {**SMALL["data"], "target": "mood"}}, "'mood' is no attribute"),
         ({"data": {**SMALL["data"], "target": "split"}}, "at least two labels"),
         ({"data": {**SMALL["data"], "alphabet": "x"}}, "can be written"),
+        ({"data": {**SMALL["data"], "target": "speaker"}}, "is not in both the training and the test recordings"),
         ({"data": {**SMALL["data"], "train": 1000}}, r"lower data\.train"),
         ({"telemetry": "debug", "attacks": {"attributes": ["gender"]}}, "'gender' is no attribute"),
         (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from sordino.data import Utterance
 from sordino.data.corpus import within_window
@@ -16,6 +18,9 @@ from sordino.models.ctc import Units
 from sordino.seeds import Seeds
 
 __all__ = ["Speech", "attribute", "gathered"]
+
+_FEWEST: Final = 3
+"""Recordings of a label that something can be learned from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,13 @@ def _labels(sets: Mapping[str, Sequence[Utterance]], target: str) -> tuple[str, 
             raise DataError(
                 f"data.target = {target!r}: {odd[0]!r} is not in both the training and the {name} recordings; take more of "
                 "each, or leave that label out of the corpus."
+            )
+    for name in ("train", "public"):  # a linear head's penalty is chosen in three folds
+        label, count = min(Counter(attribute(one, target) for one in sets[name]).items(), key=lambda item: item[1])
+        if count < _FEWEST:
+            raise DataError(
+                f"data.target = {target!r}: {label!r} has {count} {name} recordings; expected at least {_FEWEST} of "
+                f"each label; raise data.{name}, or leave that label out of the corpus."
             )
     return labels
 
