@@ -126,6 +126,7 @@ def test_what_gradients_give_away_and_cost(mode: str, tmp_path: Path) -> None:
     else:
         assert labels["success"] < 0.9
         assert result["epsilon"]["pld"] is not None
+    assert "That is of the embeddings alone; the statement counts" in result["guarantees"]["token"]["words"]
     echo, full = (result["methods"][name] for name in ("hidden-echo", "no-reducer"))
     assert echo["empirical_privacy"] <= tokens["empirical_privacy"] == 1 - tokens["success"]
     # What all methods sent, each counted as if it were alone, is what went: they share nothing here.

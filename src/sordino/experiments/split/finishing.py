@@ -8,7 +8,7 @@ from typing import Any
 from sordino.experiments.split.exchanging import Exchanged
 from sordino.experiments.split.in_turn import in_bytes
 from sordino.experiments.split.serving import Served
-from sordino.privacy import make_statement
+from sordino.privacy import Event, make_statement
 from sordino.records import RunFolder
 from sordino.split.sending import Sender
 
@@ -23,20 +23,29 @@ def times_drawn(sender: Sender) -> int:
 
 def times_written(sender: Sender) -> int:
     """How many tokens that a network wrote were sent, all together."""
-    most = sender.ledger.terms.population
-    spaces = (replace(sender.space, written=number) for number in range(1, most + 1))
-    costs = {sender.noise.event(sender.unit, space=space): space.written for space in spaces}
+    costs = _costs_of_writing(sender)
     return sum(costs.get(event, 0) for event in sender.ledger.events)
 
 
+def _costs_of_writing(sender: Sender) -> dict[Event, int]:
+    """How many tokens were written, by what that is in the ledger."""
+    most = sender.ledger.terms.population
+    spaces = (replace(sender.space, written=number) for number in range(1, most + 1))
+    return {sender.noise.event(sender.unit, space=space): space.written for space in spaces}
+
+
 def guarantees(sender: Sender) -> dict[str, Any]:
-    """What the noise promises a part and the whole, after all that was drawn."""
+    """What the noise promises a part and the whole, after all that was drawn; it says so where more was sent."""
     space, delta = sender.space, sender.ledger.terms.delta
     draws, written = times_drawn(sender), times_written(sender)
-    return {
-        unit: sender.noise.guarantee(unit, space=space, draws=draws, delta=delta, written=written).to_json()
-        for unit in (space.part, space.whole)
-    }
+    counted = {sender.noise.event(sender.unit, space=space), *_costs_of_writing(sender)}
+    others = sorted({getattr(event, "what", event.kind) for event in sender.ledger.events if event not in counted})
+    more = f" That is of the embeddings alone; the statement counts {', '.join(others)} besides." if others else ""
+    result: dict[str, Any] = {}
+    for unit in (space.part, space.whole):
+        found = sender.noise.guarantee(unit, space=space, draws=draws, delta=delta, written=written)
+        result[unit] = replace(found, words=found.words + more).to_json()
+    return result
 
 
 def common_result(
