@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,11 @@ class Federation:
                                                     cwd=self.folder, start_new_session=True)  # fmt: skip
         return self.processes[name]
 
+    def register(self, *names: str) -> None:
+        with ThreadPoolExecutor() as pool:
+            keys = [self.folder / "keys" / f"{name}.pub" for name in names]
+            list(pool.map(lambda key: self.flwr("supernode", "register", str(key), "clinic"), keys))
+
     def start_superlink(self) -> None:
         keys = self.folder / "keys"
         self.spawn("superlink", SCRIPTS / "flower-superlink", "--host", "127.0.0.1", "--port", f"{self.port}",
@@ -55,20 +61,26 @@ class Federation:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
-    def kill(self, name: str) -> None:
-        """As a power cut would."""
+    def stop(self, name: str) -> None:
+        """As its operator would, whatever it is at."""
         process = self.processes.pop(name)
-        os.killpg(process.pid, signal.SIGKILL)
+        process.terminate()
         process.wait(20)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+    def kill_server_app(self) -> None:
+        """As a lack of memory would; SuperLink and SuperNodes stay."""
+        commands = processes_with(self.environment["FLWR_HOME"])
+        (found,) = (process for process, command in commands.items() if "flwr-serverapp" in command)
+        os.kill(found, signal.SIGKILL)
 
     def close(self) -> None:
         for process in self.processes.values():
             process.terminate()
         for name in list(self.processes):
             with suppress(subprocess.TimeoutExpired):
-                self.processes[name].wait(15)
-            with suppress(ProcessLookupError):
-                self.kill(name)
+                self.stop(name)
 
 
 @contextmanager
@@ -86,41 +98,37 @@ def federation(folder: Path, nodes: Sequence[str]) -> Iterator[Federation]:
         "FLWR_HOME": str(folder / "home"),
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
+        "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.2",
         "OMP_NUM_THREADS": "1",
         "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}",
     }
     made = Federation(folder, port, environment)
     try:
         made.start_superlink()
-        for name in nodes:
-            made.flwr("supernode", "register", str(folder / "keys" / f"{name}.pub"), "clinic")
+        made.register(*nodes)
         yield made
     finally:
         made.close()
 
 
-def processes_with(text: str) -> list[str]:
+def processes_with(text: str) -> dict[int, str]:
     """Command lines of living processes in whose environment this stands, other than this one."""
-    found = []
-    for entry in Path("/proc").iterdir():
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
         try:
-            if (
-                entry.name.isdigit()
-                and int(entry.name) != os.getpid()
-                and text.encode() in (entry / "environ").read_bytes()
-            ):
-                found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            if int(entry.name) != os.getpid() and text.encode() in (entry / "environ").read_bytes():
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
-    return [command for command in found if command]
+    return {process: command for process, command in found.items() if command}
 
 
 def left_behind(mark: str) -> list[str]:
     """Processes that do not end by themselves."""
     deadline = time.monotonic() + 20
     while (found := processes_with(mark)) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return found
+        time.sleep(0.2)
+    return list(found.values())
 
 
 def wait_for_port(port: int, timeout_s: float = 60) -> None:

@@ -1,14 +1,17 @@
-"""The real thing, deployed on loopback: three sites with TLS and keys, real recordings, and one that dies on the way."""
+"""The real thing, deployed on loopback: sites with TLS, keys and real recordings, one that leaves, a server that dies."""
 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from deployed import SCRIPTS, federation, left_behind
+from deployed import SCRIPTS, Federation, federation, left_behind
 
 from sordino.config import build
 from sordino.data import CORPORA, write_manifest
@@ -39,7 +42,7 @@ threads = 1
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_three_sites_learn_and_one_dies(data_root: Path, tmp_path: Path) -> None:
+def test_three_sites_learn_though_one_leaves_and_the_server_dies(data_root: Path, tmp_path: Path) -> None:
     digits = build(CORPORA.get("fsdd"), {"path": str(data_root / "fsdd"), "digits_per_clip": [1, 2], "train_strings": 30,
                                          "test_strings": 4}).load(2.0)  # fmt: skip
     people = sorted({utterance.speaker for utterance in digits.train})
@@ -54,23 +57,47 @@ def test_three_sites_learn_and_one_dies(data_root: Path, tmp_path: Path) -> None
         for site in "abc":
             sites.start_node(site, tmp_path / f"{site}.jsonl")
         stranger = sites.start_node("stranger", tmp_path / "a.jsonl")
-        command = [SCRIPTS / "sordino", "flower", "run", tmp_path / "my.toml", "--superlink", "clinic", "--nodes", "3",
-                   "--draw-at-nodes", "--timeout", "240", "--out", folder.path]  # fmt: skip
-        run = subprocess.Popen(command, env=sites.environment, stderr=subprocess.PIPE, text=True)
-        while run.poll() is None and not (folder.rounds.exists() and len(folder.read_rounds()) > 1):
-            time.sleep(0.2)
-        sites.kill("c")  # round 2 has begun
-        said = run.communicate(timeout=600)[1]
+        with launched(sites, folder, "--nodes", "3") as run:
+            wait_for_round(1, folder, run)
+            sites.stop("c")  # round 2 has begun
+            wait_for_round(2, folder, run)
+            sites.kill_server_app()
+            run.send_signal(signal.SIGINT)
+            assert "continue with the same command" in run.communicate(timeout=240)[1]
+        paid = [charge.round for charge in read_ledger(folder.ledger)[1]]
+        with launched(sites, folder, "--nodes", "2", "--resume") as run:
+            said = run.communicate(timeout=600)[1]
         assert run.returncode == 0, said + sites.log("superlink")[-2000:] + sites.log("a")[-2000:]
         assert stranger.poll() not in (None, 0), "the SuperLink let in a node that nobody has registered"
         assert all(sites.processes[name].poll() is None for name in "ab")
 
     result = json.loads(folder.result.read_text())
     assert result["wer"]["after"] < result["wer"]["before"] - 0.2, result["wer"]
-    terms, paid = read_ledger(folder.ledger)
-    assert [charge.round for charge in paid] == [1, 2, 3]
-    assert {charge.event.to_json()["kind"] for charge in paid} == {"poisson-gaussian"}
+    assert [line["round"] for line in folder.read_rounds()] == [0, 1, 2, 3]
+    terms, charges = read_ledger(folder.ledger)
+    assert [charge.round for charge in charges] == [*paid, 3]
+    assert paid in ([1, 2], [1, 2, 3])
+    assert {charge.event.to_json()["kind"] for charge in charges} == {"poisson-gaussian"}
     assert terms.population == 6
     assert "what the server cannot see" in result["statement"]
     assert "round 3/3" in said
+    assert "round 2/3" not in said
     assert not left_behind(str(tmp_path / "federation" / "home"))
+
+
+@contextmanager
+def launched(sites: Federation, folder: RunFolder, *options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [SCRIPTS / "sordino", "flower", "run", folder.path.with_name("my.toml"), "--superlink", "clinic",
+               "--draw-at-nodes", "--timeout", "240", "--out", folder.path, *options]  # fmt: skip
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs and their children ignore it
+    with subprocess.Popen(command, env=sites.environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for_round(number: int, folder: RunFolder, run: subprocess.Popen[str]) -> None:
+    while run.poll() is None and (not folder.rounds.exists() or len(folder.read_rounds()) <= number):
+        time.sleep(0.05)
+    assert run.poll() is None, run.communicate()[1]

@@ -27,7 +27,7 @@ def test_a_simulation_is_the_run_of_one_process(small: Path, tmp_path: Path, mon
     monkeypatch.setenv("SORDINO_MARK", str(tmp_path))
     run_federated(load_experiment(small, SETTINGS), tmp_path / "here")
     overrides = [part for setting in SETTINGS for part in ("--set", setting)]
-    done = sordino("flower", "run", small, *overrides, "--out", tmp_path / "there", "--json")
+    done = sordino("flower", "run", small, *overrides, "--nodes", 6, "--out", tmp_path / "there", "--json")
 
     here, there = RunFolder(tmp_path / "here"), RunFolder(tmp_path / "there")
     digest = load_digest(here)
