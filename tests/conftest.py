@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,14 @@ from hypothesis import settings
 # A busy machine is no failure: pytest's own timeout ends what hangs.
 settings.register_profile("sordino", deadline=None)
 settings.load_profile("sordino")
+
+
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """Processes that the test starts can be interrupted, which a shell's background jobs and their children cannot."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from sordino.privacy import read_ledger
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_ctrl_c_and_resume(small: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     arguments = ["run", str(small), "--out", str(run), "--set", "federated.rounds=4000"]

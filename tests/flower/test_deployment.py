@@ -42,6 +42,7 @@ threads = 1
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_three_sites_learn_though_one_leaves_and_the_server_dies(data_root: Path, tmp_path: Path) -> None:
     digits = build(CORPORA.get("fsdd"), {"path": str(data_root / "fsdd"), "digits_per_clip": [1, 2], "train_strings": 30,
                                          "test_strings": 4}).load(2.0)  # fmt: skip
@@ -89,7 +90,6 @@ def test_three_sites_learn_though_one_leaves_and_the_server_dies(data_root: Path
 def launched(sites: Federation, folder: RunFolder, *options: str) -> Iterator[subprocess.Popen[str]]:
     command = [SCRIPTS / "sordino", "flower", "run", folder.path.with_name("my.toml"), "--superlink", "clinic",
                "--draw-at-nodes", "--timeout", "240", "--out", folder.path, *options]  # fmt: skip
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs and their children ignore it
     with subprocess.Popen(command, env=sites.environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             yield process
