@@ -17,7 +17,7 @@ from sordino.data import write_audio
 from sordino.errors import ConfigError, DataError
 from sordino.experiments import load_experiment
 from sordino.experiments.split_speech import predict_split_speech
-from sordino.experiments.tasks.split import SplitServer
+from sordino.experiments.tasks.divided import SplitServer
 from sordino.experiments.tasks.split_speech import SplitSpeechExperiment
 from sordino.privacy.ledger import read_ledger
 from sordino.records import RunFolder

@@ -170,7 +170,7 @@ def predict(
     from rich.table import Table
 
     from sordino.experiments.loading import load_experiment
-    from sordino.experiments.tasks.split import SplitServer
+    from sordino.experiments.tasks.divided import SplitServer
     from sordino.records import RunFolder
 
     place = None

@@ -10,7 +10,7 @@ from served import batch
 
 from sordino.errors import ConfigError, DataError
 from sordino.experiments.split.serving import serving_model
-from sordino.experiments.tasks.split import SplitServer
+from sordino.experiments.tasks.divided import SplitServer
 from sordino.models.encoders import load_encoder
 from sordino.split import LocalStates
 from sordino.split.speech_front import SpeechFront

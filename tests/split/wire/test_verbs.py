@@ -13,7 +13,7 @@ from served import TOKEN, serving
 from sordino.cli import main
 from sordino.errors import ConfigError, DataError
 from sordino.experiments.split import predict_split
-from sordino.experiments.tasks.split import SplitServer
+from sordino.experiments.tasks.divided import SplitServer
 from sordino.privacy.ledger import read_ledger
 from sordino.split.local_server import LocalStates
 from sordino.split.tiny_model import save_tiny_model

@@ -7,33 +7,25 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import torch
 
 from sordino.config import to_toml
 from sordino.experiments.measuring import versions
 from sordino.experiments.split.material import Texts
+from sordino.experiments.split.paying import sender_of, terms_of
 from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
 from sordino.models.checkpoints import read_config
-from sordino.privacy import Ledger, NoiseSource, Terms
+from sordino.privacy import Ledger
 from sordino.records import RunFolder
-from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.sending import Sender
-from sordino.split.tally import Tally
 
 __all__ = ["Begun", "begin"]
 
 OptionsT = TypeVar("OptionsT", bound=SplitExperiment)
-
-_CAVEATS: Final = (
-    "how many texts there are, and how many tokens each has, which the server sees",
-    "what stays with the client (this run's folder, with a network trained on clean texts): the guarantee is against the "
-    "server and whoever reads the wire",
-)
-_DEBUG: Final = "figures measured on private test texts (debug telemetry)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,29 +89,14 @@ def begin(
     if options.model.source != "tiny":
         read_config("model.source", options.model.source)  # before a folder is made for a model that is not there
     folder.begin(config=to_toml(options))
+    terms = terms_of(
+        options, population=texts.num_private, of="texts", size="how many tokens each has", caveats=caveats
+    )
     with (
         serving(options, path, public=texts.sets["public"]) as served,
-        Ledger(folder.ledger, terms=_terms(options, texts, caveats)) as ledger,
+        Ledger(folder.ledger, terms=terms) as ledger,
     ):
-        embedding, kept = ClientEmbedding.load(served.source), folder.path / "exchange"
-        sender = Sender(
-            noise=options.privacy.noise,
-            space=embedding.space(options.longest),
-            unit=options.privacy.unit,
-            ledger=ledger,
-            source=NoiseSource(Seeds(options.seed).at("noise") if options.simulation.seeded else None),
-            folder=kept,
-            tally=Tally(kept / "beside.json"),
-        )
+        embedding = ClientEmbedding.load(served.source)
+        space, kept = embedding.space(options.longest), folder.path / "exchange"
+        sender = sender_of(options, space=space, ledger=ledger, folder=kept)
         yield Begun(folder=folder, texts=texts, served=served, embedding=embedding, sender=sender, started=started)
-
-
-def _terms(options: SplitExperiment, texts: Texts, caveats: Sequence[str]) -> Terms:
-    return Terms(
-        unit=options.privacy.unit,
-        population=texts.num_private,
-        clients_per_speaker=1,
-        delta=options.privacy.delta,
-        seeded=options.simulation.seeded,
-        caveats=(*_CAVEATS, *caveats, *((_DEBUG,) if options.telemetry == "debug" else ())),
-    )

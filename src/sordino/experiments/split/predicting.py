@@ -12,12 +12,13 @@ from sordino.data.texts import Example
 from sordino.errors import ConfigError, DataError
 from sordino.experiments.loading import load_experiment
 from sordino.experiments.split.finishing import times_written
+from sordino.experiments.split.paying import sender_of
 from sordino.experiments.split.serving import Served, model_source, serving
-from sordino.experiments.tasks.split import SplitExperiment, SplitServer
-from sordino.privacy import Ledger, NoiseSource, make_statement
+from sordino.experiments.tasks.divided import SplitServer
+from sordino.experiments.tasks.split import SplitExperiment
+from sordino.privacy import Ledger, make_statement
 from sordino.privacy.ledger import read_ledger
 from sordino.records import RunFolder
-from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.exchange import Exchange
 from sordino.split.keeping import load_corrector
@@ -134,13 +135,7 @@ def _continued(run: Path, texts: Sequence[str], *, task: str, server: SplitServe
     terms, _ = read_ledger(folder.ledger)
     with _served(options, run, server) as served, Ledger(folder.ledger, terms=terms) as ledger:
         embedding = ClientEmbedding.load(served.source)
-        sender = Sender(
-            noise=options.privacy.noise,
-            space=embedding.space(options.longest),
-            unit=options.privacy.unit,
-            ledger=ledger,
-            source=NoiseSource(Seeds(options.seed).at("noise") if options.simulation.seeded else None),
-        )
+        sender = sender_of(options, space=embedding.space(options.longest), ledger=ledger)
         yield _Later(folder=folder, served=served, embedding=embedding, sender=sender)
 
 

@@ -9,16 +9,15 @@ from sordino.experiments.observer import Observer, Silent
 from sordino.experiments.split.attacking import attack
 from sordino.experiments.split.attacking_methods import attack_methods
 from sordino.experiments.split.beginning import Begun, begin
-from sordino.experiments.split.exchanging import chosen_layers
 from sordino.experiments.split.finishing import common_result, times_drawn
 from sordino.experiments.split.in_turn import fit_in_turn
 from sordino.experiments.split.material import divided, exchanges
 from sordino.experiments.split.measuring import measured
+from sordino.experiments.split.staging import staged
 from sordino.experiments.tasks.split import SplitExperiment
 from sordino.seeds import Seeds
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import save_corrector
-from sordino.split.methods import Scene
 from sordino.split.readout import Labels
 
 __all__ = ["run_split"]
@@ -49,20 +48,7 @@ def _run(options: SplitExperiment, begun: Begun, *, observer: Observer) -> dict[
     seeds, texts, served, sender = Seeds(options.seed), begun.texts, begun.served, begun.sender
     embedding, folder = begun.embedding, begun.folder
     material = exchanges(options, texts, served, embedding=embedding, sender=sender, folder=begun.kept)
-    layers = chosen_layers(options.model, served, material.noised["train"])
-    observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
-    scene = Scene(
-        train=material.noised["train"],
-        public=material.clean["public"],
-        public_noised=material.noised["public"],
-        clean=material.clean["train"],
-        readout=Labels(len(texts.labels)),
-        layers=layers,
-        reduction=options.model.reduction,
-        mode=options.training,
-        sender=sender,
-        seeds=seeds,
-    )
+    scene = staged(options, material, served, readout=Labels(len(texts.labels)), sender=sender, observer=observer)
     debug = options.telemetry == "debug"
     attacks = attack(options.attacks, texts, material, embedding=embedding, sender=sender, seeds=seeds) if debug else {}
     fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
@@ -75,5 +61,5 @@ def _run(options: SplitExperiment, begun: Begun, *, observer: Observer) -> dict[
         )
     draws = times_drawn(sender)
     methods = measured(options.methods, fitted, material, attacks=attacks, draws=draws, seeds=seeds) if debug else {}
-    said = common_result(served, sender, material, place=options.server.place, layers=layers, folder=folder)
+    said = common_result(served, sender, material, place=options.server.place, layers=scene.layers, folder=folder)
     return {"task": options.task, "run": str(folder.path), "methods": methods, "attacks": attacks, **said}

@@ -11,7 +11,8 @@ from typing import Any
 
 from sordino.data.texts import Example
 from sordino.errors import ConfigError
-from sordino.experiments.tasks.split import SplitExperiment, SplitServer
+from sordino.experiments.tasks.divided import SplitServer
+from sordino.experiments.tasks.split import SplitExperiment
 from sordino.split import LocalStates, StateServer
 from sordino.split.tiny_model import save_tiny_model
 

@@ -15,17 +15,18 @@ from sordino.evaluation.bleu import Bleu, bleu
 from sordino.experiments.observer import Observer, Silent
 from sordino.experiments.split.attacking import attack, empirical_privacy
 from sordino.experiments.split.beginning import Begun, begin
-from sordino.experiments.split.exchanging import chosen_layers, exchanged
+from sordino.experiments.split.exchanging import exchanged
 from sordino.experiments.split.finishing import common_result, times_drawn, times_written
 from sordino.experiments.split.in_turn import compared, fit_in_turn
 from sordino.experiments.split.material import Material, Texts
+from sordino.experiments.split.staging import staged
 from sordino.experiments.tasks.split_writing import SplitWritingExperiment
 from sordino.seeds import Seeds
 from sordino.split.embedding import ClientEmbedding
 from sordino.split.fitting import FittedCorrector
 from sordino.split.growing import require_growing
 from sordino.split.keeping import save_corrector
-from sordino.split.methods import Fitted, Scene
+from sordino.split.methods import Fitted
 from sordino.split.sending import Sender
 from sordino.split.tally import Tally
 from sordino.split.written import FittedWriter, NextTokens
@@ -74,21 +75,8 @@ def _dealt(options: SplitWritingExperiment) -> Texts:
 def _run(options: SplitWritingExperiment, begun: Begun, *, observer: Observer) -> dict[str, Any]:
     seeds, served, sender, embedding = Seeds(options.seed), begun.served, begun.sender, begun.embedding
     material = _material(options, begun, seeds=seeds)
-    layers = chosen_layers(options.model, served, material.noised["train"])
-    require_growing(served.server.describe(), layers, reduction=options.model.reduction)
-    observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
-    scene = Scene(
-        train=material.noised["train"],
-        public=material.clean["public"],
-        public_noised=material.noised["public"],
-        clean=material.clean["train"],
-        readout=NextTokens(embedding.table),
-        layers=layers,
-        reduction=options.model.reduction,
-        mode=options.training,
-        sender=sender,
-        seeds=seeds,
-    )
+    scene = staged(options, material, served, readout=NextTokens(embedding.table), sender=sender, observer=observer)
+    require_growing(served.server.describe(), scene.layers, reduction=scene.reduction)
     fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
     first = fitted[options.methods[0].name][0]
     assert isinstance(first, FittedCorrector)  # noqa: S101 - methods with a linear head were refused
@@ -111,7 +99,7 @@ def _run(options: SplitWritingExperiment, begun: Begun, *, observer: Observer) -
             judge=_TextJudge(embedding, [example.target for example in begun.texts.sets["test"]], seeds),
             privacy=lambda method, _: empirical_privacy(attacks, sees=method.sees, draws=draws, gradients=False),
         )
-    said = common_result(served, sender, material, place=options.server.place, layers=layers, folder=begun.folder)
+    said = common_result(served, sender, material, place=options.server.place, layers=scene.layers, folder=begun.folder)
     return {
         "task": options.task,
         "run": str(begun.folder.path),

@@ -13,18 +13,17 @@ from sordino.errors import ConfigError
 from sordino.evaluation.ctc import Decoder, DecodingOptions
 from sordino.experiments.loading import load_experiment
 from sordino.experiments.split.finishing import guarantees
+from sordino.experiments.split.paying import sender_of
 from sordino.experiments.split.serving import serving_model
 from sordino.experiments.split_speech.material import frames_of
 from sordino.experiments.split_speech.running import PUBLIC
-from sordino.experiments.tasks.split import SplitServer
+from sordino.experiments.tasks.divided import SplitServer
 from sordino.experiments.tasks.split_speech import SplitSpeechExperiment
-from sordino.privacy import Ledger, NoiseSource, make_statement
+from sordino.privacy import Ledger, make_statement
 from sordino.privacy.ledger import read_ledger
 from sordino.records import RunFolder
-from sordino.seeds import Seeds
 from sordino.split.exchange import Exchange
 from sordino.split.keeping import Kept, load_corrector
-from sordino.split.sending import Sender
 from sordino.split.sequences import Lengths
 from sordino.split.speech_front import PublicFrames, SpeechFront
 
@@ -67,13 +66,7 @@ def predict_split_speech(run: Path, recordings: Sequence[Path], *, server: Split
     ):
         kept = load_corrector(folder.model, server=served.server)
         public = PublicFrames.load(folder.model / PUBLIC)
-        sender = Sender(
-            noise=options.privacy.noise,
-            space=public.space(kept.max_tokens),
-            unit=options.privacy.unit,
-            ledger=ledger,
-            source=NoiseSource(Seeds(options.seed).at("noise") if options.simulation.seeded else None),
-        )
+        sender = sender_of(options, space=public.space(kept.max_tokens), ledger=ledger)
         rows = torch.cat(clips) - public.centre
         known = front.places(lengths.lengths.tolist()) + public.centre
         noised = sender.again({"new": rows}, draw=len(ledger.charges) + 1)["new"]

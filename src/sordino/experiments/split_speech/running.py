@@ -11,11 +11,12 @@ import torch
 from sordino.config import to_toml
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Silent
-from sordino.experiments.split.exchanging import chosen_layers
 from sordino.experiments.split.finishing import common_result
 from sordino.experiments.split.in_turn import compared, fit_in_turn
 from sordino.experiments.split.judging import LabelJudge
+from sordino.experiments.split.paying import sender_of, terms_of
 from sordino.experiments.split.serving import Served, serving_model
+from sordino.experiments.split.staging import staged
 from sordino.experiments.split_speech.attacking import (
     attack_speech,
     empirical_privacy,
@@ -26,16 +27,13 @@ from sordino.experiments.split_speech.gathering import Speech, gathered
 from sordino.experiments.split_speech.judging import WordJudge
 from sordino.experiments.split_speech.material import SpeechMaterial, exchange_speech, hear, longest_frames
 from sordino.experiments.tasks.split_speech import SplitSpeechExperiment
-from sordino.privacy import Ledger, NoiseSource, Terms
+from sordino.privacy import Ledger, Terms
 from sordino.records import RunFolder
 from sordino.seeds import Seeds
 from sordino.split.fitting import FittedCorrector
 from sordino.split.keeping import save_corrector
-from sordino.split.methods import Scene
 from sordino.split.readout import Labels, Readout
-from sordino.split.sending import Sender
 from sordino.split.speech_front import PublicFrames, SpeechFront
-from sordino.split.tally import Tally
 from sordino.split.transcripts import Transcripts
 
 __all__ = ["PUBLIC", "run_split_speech"]
@@ -43,18 +41,12 @@ __all__ = ["PUBLIC", "run_split_speech"]
 PUBLIC: Final = "public.safetensors"
 """File of a run's ``model/`` that says where frames lie."""
 
-_CAVEATS: Final = (
-    "how many recordings there are, and how long each is, which the server sees",
-    "what stays with the client (this run's folder, with a network trained on clean recordings): the guarantee is against "
-    "the server and whoever reads the wire",
-)
 _FRAMES: Final = {
     False: "what was said: a moment of sound reaches into several frames, so that a figure for one frame is about its "
     "embedding and not about 20 ms of speech; see the figure for a recording",
     True: "what was said: attention has mixed all frames before they leave, so that each tells of the whole recording; see "
     "the figure for a recording",
 }
-_DEBUG: Final = "figures measured on private recordings (debug telemetry)"
 
 
 def run_split_speech(
@@ -99,13 +91,8 @@ def run_split_speech(
 
 def _terms(options: SplitSpeechExperiment, speech: Speech) -> Terms:
     about_frames = (_FRAMES[options.model.client_layers > 0],) if options.privacy.unit == "frame" else ()
-    return Terms(
-        unit=options.privacy.unit,
-        population=speech.num_private,
-        clients_per_speaker=1,
-        delta=options.privacy.delta,
-        seeded=options.simulation.seeded,
-        caveats=(*_CAVEATS, *about_frames, *((_DEBUG,) if options.telemetry == "debug" else ())),
+    return terms_of(
+        options, population=speech.num_private, of="recordings", size="how long each is", caveats=about_frames
     )
 
 
@@ -122,31 +109,10 @@ def _run(
     seeds, kept, window_s = Seeds(options.seed), folder.path / "exchange", options.data.window_s
     heard = {name: hear(ones, speech, front=front, window_s=window_s) for name, ones in speech.sets.items()}
     public = PublicFrames.of(heard["public"].frames)
-    sender = Sender(
-        noise=options.privacy.noise,
-        space=public.space(longest_frames(window_s)),
-        unit=options.privacy.unit,
-        ledger=ledger,
-        source=NoiseSource(seeds.at("noise") if options.simulation.seeded else None),
-        folder=kept,
-        tally=Tally(kept / "beside.json"),
-    )
+    sender = sender_of(options, space=public.space(longest_frames(window_s)), ledger=ledger, folder=kept)
     material = exchange_speech(heard, served, front=front, public=public, sender=sender, seeds=seeds, folder=kept)
-    layers = chosen_layers(options.model, served, material.noised["train"])
-    observer.note(f"blocks {', '.join(map(str, layers))} of {served.server.describe().num_blocks} come back")
     readout = _readout(options, speech)
-    scene = Scene(
-        train=material.noised["train"],
-        public=material.clean["public"],
-        public_noised=material.noised["public"],
-        clean=material.clean["train"],
-        readout=readout,
-        layers=layers,
-        reduction=options.model.reduction,
-        mode=options.training,
-        sender=sender,
-        seeds=seeds,
-    )
+    scene = staged(options, material, served, readout=readout, sender=sender, observer=observer)
     fitted = fit_in_turn(options.methods[: options.num_steps], scene, observer=observer)
     first = fitted[options.methods[0].name][0]
     if isinstance(first, FittedCorrector):
@@ -168,7 +134,7 @@ def _run(
             judge=judge,
             privacy=lambda method, _: empirical_privacy(attacks, sees=method.sees),
         )
-    said = common_result(served, sender, material, place=options.server.place, layers=layers, folder=folder)
+    said = common_result(served, sender, material, place=options.server.place, layers=scene.layers, folder=folder)
     about = {"target": speech.target, "test": speech.test_is, "radius": sender.noise.radius_in(sender.space)}
     return {"task": options.task, "run": str(folder.path), **about, "methods": methods, "attacks": attacks, **said}
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from sordino._check import at_least, fraction
+from sordino._check import at_least
 from sordino.config import Choice, FolderOrName, option
 from sordino.data.texts import TEXTS, TextSet
 from sordino.errors import ConfigError
-from sordino.experiments.tasks.base import TASKS, Experiment
-from sordino.split.methods import METHODS, SplitMethod
-from sordino.split.modes import MODES, ClientOnly, TrainingMode
-from sordino.split.noise import NOISES, DChi, EmbeddingNoise
+from sordino.experiments.tasks.base import TASKS
+from sordino.experiments.tasks.divided import DividedExperiment, DividedPrivacy
 
 if TYPE_CHECKING:
     from sordino.experiments.observer import Observer
@@ -24,11 +22,7 @@ __all__ = [
     "SplitExperiment",
     "SplitModel",
     "SplitPrivacy",
-    "SplitServer",
-    "SplitSimulation",
 ]
-
-_DEFAULT_METHODS = ("hidden-echo", "zero-states", "noised-embeddings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,35 +64,10 @@ class SplitModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitServer:
-    """Where the large model runs."""
-
-    place: Literal["in-process", "spawned", "remote"] = option(
-        "in-process; spawned: a server process of one's own on this machine; remote: somebody's server.", "in-process"
-    )
-    address: str = option("host:port of a remote server.", "")
-    authority: Path | None = option("PEM file of the authority that signed its certificate.", None)
-    token: Path | None = option("File of the token; the environment's SORDINO_SPLIT_TOKEN where not given.", None)
-    insecure: bool = option("Without TLS, for a server on a loopback address alone.", default=False)
-
-    def __post_init__(self) -> None:
-        if (self.place == "remote") != bool(self.address):
-            raise ConfigError(
-                f'server.place = "{self.place}" with server.address = {self.address!r}: expected an address with "remote" '
-                "and none otherwise; correct one of them."
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitPrivacy:
+class SplitPrivacy(DividedPrivacy):
     """What protects the texts from the server."""
 
-    noise: Annotated[EmbeddingNoise, Choice(NOISES)] = option("Noise on the embeddings.", factory=DChi)
     unit: Literal["token", "sequence"] = option("What the ledger's figures are about; both are stated.", "token")
-    delta: float = option("Probability with which an epsilon may fail.", 1e-5)
-
-    def __post_init__(self) -> None:
-        fraction("privacy.delta", self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,67 +87,34 @@ class SplitAttacks:
             at_least("attacks.repeats", times, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitSimulation:
-    """Settings for experiments that a deployment would not use."""
-
-    seeded: bool = option("Draw noise from the seed: repeatable, and therefore not private.", default=False)
-    threads: int = option("CPU threads of each operation; 0 leaves the choice to torch.", 0)
-
-    def __post_init__(self) -> None:
-        at_least("simulation.threads", self.threads, 0)
-
-
 @TASKS.register("split")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitExperiment(Experiment):
+class SplitExperiment(DividedExperiment):
     """A client with private texts uses a large model that is elsewhere, and corrects the noise that protects them."""
 
     task: Literal["split"] = option("What kind of experiment this is.", "split")
-    seed: int = option("Fixes the division of the texts, initial weights and the order of training.", 0)
-    telemetry: Literal["private", "debug"] = option(
-        "debug measures methods and attacks on the private test texts; private trains the first method and measures none.",
-        "private",
-    )
-    plugins: tuple[str, ...] = option("Modules to import, which register methods of their own.", ())
     data: SplitData = option("The texts.")
     model: SplitModel = option("The large model.", factory=SplitModel)
-    server: SplitServer = option("Where it runs.", factory=SplitServer)
-    training: Annotated[TrainingMode, Choice(MODES)] = option(
-        "How the client's network is trained.", factory=ClientOnly
-    )
-    methods: tuple[Annotated[SplitMethod, Choice(METHODS)], ...] = option(
-        "What is trained and compared; the first one is kept.",
-        factory=lambda: tuple(METHODS.get(name)() for name in _DEFAULT_METHODS),
-    )
     privacy: SplitPrivacy = option("The guarantee.", factory=SplitPrivacy)
     attacks: SplitAttacks = option("Attacks on what was sent.", factory=SplitAttacks)
-    simulation: SplitSimulation = option("Settings for simulations.", factory=SplitSimulation)
 
     def __post_init__(self) -> None:
-        names = [method.name for method in self.methods]
-        if not names or len(set(names)) != len(names):
-            raise ConfigError(f"methods = {names!r}: expected different methods, at least one; name each once.")
+        DividedExperiment.__post_init__(self)
         if self.training.trains_server and self.server.place != "in-process":
             raise ConfigError(
                 f'training = "{self.training.name}" with server.place = "{self.server.place}": expected "in-process", '
                 'since no gradient goes over the wire; choose it, or training = "client-only".'
             )
-        if self.server.place == "remote" and (self.model.layers is None or self.model.source == "tiny"):
+        if self.server.place == "remote" and self.model.source == "tiny":
             raise ConfigError(
-                'server.place = "remote": expected model.layers, since the layer filter needs the model at hand, and '
-                "model.source, from which the client reads its embedding table; give both."
+                'server.place = "remote" with model.source = "tiny": expected the folder or hub id of the model that is '
+                "served, from which the client reads its embedding table; give it."
             )
 
     @property
     def longest(self) -> int:
         """Tokens of the longest sequence that is sent."""
         return self.data.max_tokens
-
-    @property
-    def num_steps(self) -> int:
-        """Methods."""
-        return len(self.methods) if self.telemetry == "debug" else 1
 
     def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
         """See `sordino.experiments.split.run_split`."""

@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from sordino._check import at_least, fraction, positive
+from sordino._check import at_least, positive
 from sordino.config import Choice, FolderOrName, option
 from sordino.data.corpus import CORPORA, Corpus
 from sordino.errors import ConfigError
-from sordino.experiments.tasks.base import TASKS, Experiment
-from sordino.experiments.tasks.split import SplitServer, SplitSimulation
+from sordino.experiments.tasks.base import TASKS
+from sordino.experiments.tasks.divided import DividedExperiment, DividedPrivacy
 from sordino.models.ctc import ALPHABET
-from sordino.split.methods import METHODS, SplitMethod
-from sordino.split.modes import MODES, ClientOnly, TrainingMode
-from sordino.split.noise import NOISES, DChi, EmbeddingNoise
 
 if TYPE_CHECKING:
     from sordino.experiments.observer import Observer
@@ -31,8 +28,6 @@ __all__ = [
 
 TEXT: Final = "text"
 """Value of ``data.target`` that asks for what is said."""
-
-_DEFAULT_METHODS = ("hidden-echo", "zero-states", "noised-embeddings")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,18 +90,13 @@ class SpeechModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpeechPrivacy:
+class SpeechPrivacy(DividedPrivacy):
     """What protects the recordings from the server."""
 
-    noise: Annotated[EmbeddingNoise, Choice(NOISES)] = option("Noise on the frames' embeddings.", factory=DChi)
     unit: Literal["frame", "recording"] = option(
         "What the ledger's figures are about; both are stated. What is said is protected by that of a recording alone.",
         "recording",
     )
-    delta: float = option("Probability with which an epsilon may fail.", 1e-5)
-
-    def __post_init__(self) -> None:
-        fraction("privacy.delta", self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,48 +125,22 @@ class SpeechAttacks:
 
 @TASKS.register("split-speech")
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitSpeechExperiment(Experiment):
+class SplitSpeechExperiment(DividedExperiment):
     """A client with private recordings uses a Whisper that is elsewhere, and corrects the noise that protects them."""
 
     task: Literal["split-speech"] = option("What kind of experiment this is.", "split-speech")
-    seed: int = option("Fixes the division of the recordings, initial weights and the order of training.", 0)
-    telemetry: Literal["private", "debug"] = option(
-        "debug measures methods and attacks on private recordings; private trains the first method and measures none.",
-        "private",
-    )
-    plugins: tuple[str, ...] = option("Modules to import, which register methods of their own.", ())
     data: SpeechData = option("The recordings.")
     model: SpeechModel = option("The Whisper.", factory=SpeechModel)
-    server: SplitServer = option("Where its layers run.", factory=SplitServer)
-    training: Annotated[TrainingMode, Choice(MODES)] = option(
-        "How the client's network is trained: client-only; of speech, the server learns nothing.", factory=ClientOnly
-    )
-    methods: tuple[Annotated[SplitMethod, Choice(METHODS)], ...] = option(
-        "What is trained and compared; the first one is kept.",
-        factory=lambda: tuple(METHODS.get(name)() for name in _DEFAULT_METHODS),
-    )
     privacy: SpeechPrivacy = option("The guarantee.", factory=SpeechPrivacy)
     attacks: SpeechAttacks = option("Attacks on what was sent.", factory=SpeechAttacks)
-    simulation: SplitSimulation = option("Settings for simulations.", factory=SplitSimulation)
 
     def __post_init__(self) -> None:
-        names = [method.name for method in self.methods]
-        if not names or len(set(names)) != len(names):
-            raise ConfigError(f"methods = {names!r}: expected different methods, at least one; name each once.")
+        DividedExperiment.__post_init__(self)
         if self.training.trains_server:
             raise ConfigError(
                 f'training = "{self.training.name}" with task = "{self.name}": expected "client-only", since modes in which '
                 'the server learns are for texts; set training = "client-only".'
             )
-        if self.server.place == "remote" and self.model.layers is None:
-            raise ConfigError(
-                'server.place = "remote": expected model.layers, since the layer filter needs the model at hand; give them.'
-            )
-
-    @property
-    def num_steps(self) -> int:
-        """Methods."""
-        return len(self.methods) if self.telemetry == "debug" else 1
 
     def run(self, path: Path, *, resume: bool = False, observer: Observer | None = None) -> dict[str, Any]:
         """See `sordino.experiments.split_speech.run_split_speech`."""
