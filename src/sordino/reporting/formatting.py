@@ -21,7 +21,12 @@ def interval(bounds: tuple[float, float] | None) -> str:
 
 def points(difference: float | None) -> str:
     """A difference of rates in percentage points, with its sign: ``+1.2``, or a dash."""
-    return DASH if difference is None else f"{100 * difference:+.1f}".replace("-", "\N{MINUS SIGN}")
+    return DASH if difference is None else signed(100 * difference, 1)
+
+
+def signed(value: float, digits: int) -> str:
+    """A number with its sign and so many decimals."""
+    return f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
 
 
 def number(value: float | None) -> str:

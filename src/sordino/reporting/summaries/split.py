@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sordino.records import RunFolder
-from sordino.reporting.formatting import DASH, interval, number, percent, points
+from sordino.reporting.formatting import DASH, interval, number, percent, points, signed
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
-__all__ = ["CONTROL", "SplitSummary", "costs", "inversions", "label_methods", "sentences", "verdict"]
+__all__ = [
+    "CONTROL",
+    "INVERSIONS",
+    "SplitSummary",
+    "attacked",
+    "costs",
+    "label_methods",
+    "sentences",
+    "verdict",
+    "versus",
+]
 
 _MEGABYTE: Final = 1e6
 CONTROL: Final = "zero-states"
@@ -27,7 +37,7 @@ class SplitSummary(Summariser):
         """The summary of a finished run."""
         result = json.loads(folder.result.read_text(encoding="utf-8"))
         tables = (
-            [label_methods(result, note=_NOTE), inversions(result), costs(result, of="texts")]
+            [label_methods(result, note=_NOTE), attacked(result, note=INVERSIONS), costs(result, of="texts")]
             if result["methods"]
             else []
         )
@@ -51,7 +61,7 @@ def label_methods(result: Mapping[str, Any], *, note: str) -> Table:
                 Cell(name),
                 Cell(f"{row['auc']:.3f}", detail=_between(row["auc_ci95"])),
                 Cell(percent(row["accuracy"]), detail=interval(row["accuracy_ci95"])),
-                _versus(row[f"against_{CONTROL}"]),
+                versus(row[f"against_{CONTROL}"], "auc", shown=lambda difference: signed(difference, 3)),
                 Cell(percent(row["empirical_privacy"])),
             ]
             for name, row in result["methods"].items()
@@ -90,22 +100,28 @@ def _between(bounds: Sequence[float] | None) -> str:
     return DASH if bounds is None else f"{bounds[0]:.3f} to {bounds[1]:.3f}"
 
 
-def _versus(table: Mapping[str, Any] | None) -> Cell:
+def versus(table: Mapping[str, Any] | None, measure: str, *, shown: Callable[[float], str]) -> Cell:
+    """The difference to what the client does alone, strong where its interval leaves out zero.
+
+    Args:
+        table: of a method.
+        measure: key of the figure.
+        shown: writes a difference.
+    """
     if table is None:
         return Cell(DASH)
-    bounds = table["auc_ci95"]
-    clear = bounds is not None and not bounds[0] <= 0 <= bounds[1]
-    return Cell(f"{table['auc']:+.3f}".replace("-", "\N{MINUS SIGN}"), strong=clear)
+    bounds = table[f"{measure}_ci95"]
+    return Cell(shown(table[measure]), strong=bounds is not None and not bounds[0] <= 0 <= bounds[1])
 
 
-def inversions(result: Mapping[str, Any]) -> Table:
-    """What attackers made of the embeddings of texts."""
+def attacked(result: Mapping[str, Any], *, note: str) -> Table:
+    """What attackers made of what was sent; where they have one, the figure by the published definition, too."""
+    rows = result["attacks"]
+    published = any("empirical_privacy_as_published" in row for row in rows.values())
+    titles = ("success", "95 %", "chance", "empirical privacy", *(["as published"] if published else []))
     return Table(
         name="split-attacks",
-        columns=[
-            Column("attack", numeric=False),
-            *(Column(title) for title in ("success", "95 %", "chance", "empirical privacy", "as published")),
-        ],
+        columns=[Column("attack", numeric=False), *(Column(title) for title in titles)],
         rows=[
             [
                 Cell(name, detail=row.get("of", "")),
@@ -113,18 +129,22 @@ def inversions(result: Mapping[str, Any]) -> Table:
                 Cell(interval(row["ci95"])),
                 Cell(percent(row["chance"])),
                 Cell(percent(1 - row["success"])),
-                Cell(percent(row.get("empirical_privacy_as_published"))),
+                *([Cell(percent(row.get("empirical_privacy_as_published")))] if published else []),
             ]
-            for name, row in result["attacks"].items()
+            for name, row in rows.items()
         ],
-        note=(
-            "Success on tokens that are no padding, and empirical privacy, which is 1 - success; as published it counts "
-            "padding as tokens that were kept secret. Clean: the same attack if no noise were added. Repeated: what a "
-            "server would name that got so many draws of each text; this client sends one. Generated: the nearest to what a "
-            "generator trained on public texts made of it. Gradient: read off what a client returned for the server to "
-            "learn from. Attribute: of whole texts."
-        ),
+        note=note,
     )
+
+
+INVERSIONS: Final = (
+    "Success on tokens that are no padding, and empirical privacy, which is 1 - success; as published it counts "
+    "padding as tokens that were kept secret. Clean: the same attack if no noise were added. Repeated: what a "
+    "server would name that got so many draws of each text; this client sends one. Generated: the nearest to what a "
+    "generator trained on public texts made of it. Gradient: read off what a client returned for the server to "
+    "learn from. Attribute: of whole texts."
+)
+"""How to read attacks on texts."""
 
 
 def sentences(result: Mapping[str, Any]) -> Iterator[str]:
@@ -160,8 +180,8 @@ def verdict(result: Mapping[str, Any], *, measure: str, name: str, of: str, sign
     echo = result["methods"].get("hidden-echo")
     if not echo or not echo[f"against_{CONTROL}"]:
         return
-    versus = echo[f"against_{CONTROL}"]
-    bounds, gain = versus[f"{measure}_ci95"], f"{points(versus[measure])} points of {name}"
+    against = echo[f"against_{CONTROL}"]
+    bounds, gain = against[f"{measure}_ci95"], f"{points(against[measure])} points of {name}"
     if bounds is None or bounds[0] <= 0 <= bounds[1]:
         yield f"Against the same network without the server, its states made {gain}: no difference that these {of} show."
     elif sign * bounds[0] > 0:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sordino.records import RunFolder
-from sordino.reporting.formatting import DASH, interval, percent, points
+from sordino.reporting.formatting import interval, percent, points
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
-from sordino.reporting.summaries.split import CONTROL, costs, label_methods, sentences, verdict
+from sordino.reporting.summaries.split import CONTROL, attacked, costs, label_methods, sentences, verdict, versus
 from sordino.reporting.tables import Cell, Column, Table
 
 __all__ = ["SplitSpeechSummary"]
@@ -17,6 +17,12 @@ __all__ = ["SplitSpeechSummary"]
 _SHOWN: Final = (
     "Strong: the difference to what the client does without the server leaves out zero. Empirical privacy is 1 - success of "
     "the best attack on one draw, of whatever kind; some have a chance that is far from zero."
+)
+
+_ATTACKS: Final = (
+    "An attribute: recordings of which it was named right, from their mean frame. Spectrum: share of the variance of "
+    "log-mels that was rebuilt. Own head: the target, by an attacker who learned from public recordings. Clean: if no noise "
+    "were added. Repeated: of so many draws of each recording; this client sends one."
 )
 
 
@@ -37,7 +43,7 @@ class SplitSpeechSummary(Summariser):
         if result["methods"]:
             tables = [_words(result) if words else _labels(result), costs(result, of="recordings")]
         if result["attacks"]:
-            tables.insert(1, _attacks(result))
+            tables.insert(1, attacked(result, note=_ATTACKS))
         return Summary(title="Split learning, speech", sentences=[*sentences(result), *judged], tables=tables)
 
 
@@ -58,42 +64,10 @@ def _words(result: Mapping[str, Any]) -> Table:
                 Cell(name),
                 Cell(percent(row["wer"]), detail=interval(row["wer_ci95"])),
                 Cell(percent(row["cer"])),
-                _versus(row[f"against_{CONTROL}"]),
+                versus(row[f"against_{CONTROL}"], "wer", shown=points),
                 Cell(percent(row["empirical_privacy"])),
             ]
             for name, row in result["methods"].items()
         ],
         note=f"Words of private recordings of {result['test']}; in brackets 95 % bootstrap over speakers. {_SHOWN}",
-    )
-
-
-def _versus(table: Mapping[str, Any] | None) -> Cell:
-    if table is None:
-        return Cell(DASH)
-    bounds = table["wer_ci95"]
-    return Cell(points(table["wer"]), strong=bounds is not None and not bounds[0] <= 0 <= bounds[1])
-
-
-def _attacks(result: Mapping[str, Any]) -> Table:
-    return Table(
-        name="split-attacks",
-        columns=[
-            Column("attack", numeric=False),
-            *(Column(title) for title in ("success", "95 %", "chance", "empirical privacy")),
-        ],
-        rows=[
-            [
-                Cell(name, detail=row.get("of", "")),
-                Cell(percent(row["success"])),
-                Cell(interval(row["ci95"])),
-                Cell(percent(row["chance"])),
-                Cell(percent(1 - row["success"])),
-            ]
-            for name, row in result["attacks"].items()
-        ],
-        note=(
-            "An attribute: recordings of which it was named right, from their mean frame. Spectrum: share of the variance "
-            "of log-mels that was rebuilt. Own head: the target, by an attacker who learned from public recordings. Clean: "
-            "if no noise were added. Repeated: of so many draws of each recording; this client sends one."
-        ),
     )

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sordino.records import RunFolder
-from sordino.reporting.formatting import DASH
+from sordino.reporting.formatting import signed
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
-from sordino.reporting.summaries.split import CONTROL, costs, inversions, sentences
+from sordino.reporting.summaries.split import CONTROL, INVERSIONS, attacked, costs, sentences, versus
 from sordino.reporting.tables import Cell, Column, Table
 
 __all__ = ["SplitWritingSummary"]
@@ -23,7 +23,11 @@ class SplitWritingSummary(Summariser):
     def read(folder: RunFolder) -> Summary:
         """The summary of a finished run."""
         result = json.loads(folder.result.read_text(encoding="utf-8"))
-        tables = [_methods(result), inversions(result), costs(result, of="texts")] if result["methods"] else []
+        tables = (
+            [_methods(result), attacked(result, note=INVERSIONS), costs(result, of="texts")]
+            if result["methods"]
+            else []
+        )
         return Summary(
             title="Split learning, writing", sentences=[*sentences(result), *_written(result)], tables=tables
         )
@@ -37,7 +41,7 @@ def _methods(result: Mapping[str, Any]) -> Table:
             [
                 Cell(name),
                 Cell(f"{row['bleu']:.1f}", detail=_between(row["bleu_ci95"])),
-                _versus(row[f"against_{CONTROL}"]),
+                versus(row[f"against_{CONTROL}"], "bleu", shown=lambda difference: signed(difference, 1)),
             ]
             for name, row in result["methods"].items()
         ],
@@ -50,13 +54,6 @@ def _methods(result: Mapping[str, Any]) -> Table:
 
 def _between(bounds: list[float]) -> str:
     return f"{bounds[0]:.1f} to {bounds[1]:.1f}"
-
-
-def _versus(table: Mapping[str, Any] | None) -> Cell:
-    if table is None:
-        return Cell(DASH)
-    low, high = table["bleu_ci95"]
-    return Cell(f"{table['bleu']:+.1f}".replace("-", "\N{MINUS SIGN}"), strong=not low <= 0 <= high)
 
 
 def _written(result: Mapping[str, Any]) -> Iterator[str]:
