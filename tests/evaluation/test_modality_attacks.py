@@ -50,6 +50,12 @@ def test_a_probe_reads_what_is_linear_and_nothing_else() -> None:
     assert blind.ci95[0] < blind.chance < blind.ci95[1] + 0.1
 
 
+def test_chance_is_no_worse_where_labels_are_equally_frequent() -> None:
+    labels = [str(number % 4) for number in range(80)]
+    groups = [str(number // 3) for number in range(80)]  # folds hold unequal shares of the labels
+    assert linear_probe(RNG(5).normal(size=(80, 3)), labels, groups=groups).chance == 1 / 4
+
+
 def test_a_probe_may_not_lean_on_the_group() -> None:
     """The label is constant within a group and the representation names the group: a probe that saw it would be right."""
     groups = [str(number // 10) for number in range(100)]
