@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,11 @@ class RunFolder:
         if not self.config.is_file():
             self.require_free()
             replace_file(self.config, config.encode())
+
+    def withdraw(self) -> None:
+        """Frees the place of a run that turned out to be impossible; one that may have paid for something stays."""
+        if not self.ledger.exists():
+            shutil.rmtree(self.path)
 
     def require_free(self) -> None:
         """Raises ConfigError unless ``path`` is absent or an empty folder; makes nothing."""

@@ -192,6 +192,13 @@ def test_a_model_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("model", [{"layers": [1, 7]}, {"layers": []}, {"reduction": 7}])
+def test_blocks_that_the_model_does_not_have_leave_no_folder(tmp_path: Path, model: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"expected (different blocks between 1 and 6|a divisor of the width 64)"):
+        experiment(model={**SMALL["model"], **model}).run(tmp_path / "run")  # type: ignore[dict-item]
+    assert not (tmp_path / "run").exists()
+
+
 def test_texts_that_do_not_do(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="different texts are left"):
         experiment(data={**SMALL["data"], "train": 500}).run(tmp_path / "a")

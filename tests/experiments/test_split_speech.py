@@ -202,6 +202,8 @@ def test_options_that_do_not_go_together(changes: dict[str, Any], words: str) ->
             "cannot be attacked",
         ),
         ({"model": {"client_layers": 3}}, "at least one for the server"),
+        ({"model": {"layers": [4]}}, "different blocks between 1 and 3"),
+        ({"model": {"reduction": 7}}, "a divisor of the width"),
         ({"model": {"source": "no/such/whisper"}}, r"model\.source"),
     ],
 )

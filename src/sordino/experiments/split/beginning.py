@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 import torch
 
 from sordino.config import to_toml
+from sordino.errors import ConfigError
 from sordino.experiments.measuring import versions
 from sordino.experiments.split.material import Texts
 from sordino.experiments.split.paying import sender_of, terms_of
+from sordino.experiments.split.returning import require_returned
 from sordino.experiments.split.serving import Served, serving
 from sordino.experiments.tasks.split import SplitExperiment
 from sordino.models.checkpoints import read_config
@@ -88,15 +90,19 @@ def begin(
     texts = deal(options)
     if options.model.source != "tiny":
         read_config("model.source", options.model.source)  # before a folder is made for a model that is not there
-    folder.begin(config=to_toml(options))
     terms = terms_of(
         options, population=texts.num_private, of="texts", size="how many tokens each has", caveats=caveats
     )
-    with (
-        serving(options, path, public=texts.sets["public"]) as served,
-        Ledger(folder.ledger, terms=terms) as ledger,
-    ):
-        embedding = ClientEmbedding.load(served.source)
-        space, kept = embedding.space(options.longest), folder.path / "exchange"
-        sender = sender_of(options, space=space, ledger=ledger, folder=kept)
-        yield Begun(folder=folder, texts=texts, served=served, embedding=embedding, sender=sender, started=started)
+    folder.begin(config=to_toml(options))
+    with serving(options, path, public=texts.sets["public"]) as served:
+        try:
+            require_returned(options.model, served.server.describe())
+        except ConfigError:
+            if not resume:
+                folder.withdraw()
+            raise
+        with Ledger(folder.ledger, terms=terms) as ledger:
+            embedding = ClientEmbedding.load(served.source)
+            space, kept = embedding.space(options.longest), folder.path / "exchange"
+            sender = sender_of(options, space=space, ledger=ledger, folder=kept)
+            yield Begun(folder=folder, texts=texts, served=served, embedding=embedding, sender=sender, started=started)

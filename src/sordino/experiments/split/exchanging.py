@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import torch
 
@@ -14,13 +14,12 @@ from sordino.privacy import NoiseSource
 from sordino.seeds import Seeds
 from sordino.split.exchange import Exchange
 from sordino.split.growing import LocalGrowth
-from sordino.split.layer_filter import contributions, strongest
 from sordino.split.methods import SplitMethod
 from sordino.split.sending import Sender
 from sordino.split.sequences import Lengths
 from sordino.split.tally import Sent
 
-__all__ = ["PRIVATE", "Exchanged", "ReturnedBlocks", "chosen_layers", "exchanged"]
+__all__ = ["PRIVATE", "Exchanged", "exchanged"]
 
 PRIVATE: Final = ("train", "test")
 """The sets that noise protects; the others are public."""
@@ -124,27 +123,3 @@ class _Local:
 def _made(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-class ReturnedBlocks(Protocol):
-    """The part of a ``[model]`` table that says what comes back."""
-
-    @property
-    def layers(self) -> tuple[int, ...] | None: ...
-    @property
-    def keep(self) -> int: ...
-    @property
-    def calibration(self) -> int: ...
-    @property
-    def reduction(self) -> int: ...
-
-
-def chosen_layers(options: ReturnedBlocks, served: Served, train: Exchange) -> tuple[int, ...]:
-    """The blocks that come back: those given, or the strongest by integrated gradients on noised training sequences."""
-    if options.layers is not None:
-        served.server.describe().require_layers(options.layers, reduction=options.reduction)
-        return options.layers
-    mask = train.mask[: options.calibration]
-    longest = int(mask.sum(dim=1).max())
-    figures = contributions(served.local, train.noised[: options.calibration, :longest], mask[:, :longest])
-    return strongest(figures, keep=options.keep)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sordino.experiments.observer import Observer
-from sordino.experiments.split.exchanging import Exchanged, chosen_layers
+from sordino.experiments.split.exchanging import Exchanged
+from sordino.experiments.split.returning import chosen_layers
 from sordino.experiments.split.serving import Served
 from sordino.experiments.tasks.divided import DividedExperiment
 from sordino.seeds import Seeds

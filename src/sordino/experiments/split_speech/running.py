@@ -15,6 +15,7 @@ from sordino.experiments.split.finishing import common_result
 from sordino.experiments.split.in_turn import compared, fit_in_turn
 from sordino.experiments.split.judging import LabelJudge
 from sordino.experiments.split.paying import sender_of, terms_of
+from sordino.experiments.split.returning import require_returned
 from sordino.experiments.split.serving import Served, serving_model
 from sordino.experiments.split.staging import staged
 from sordino.experiments.split_speech.attacking import (
@@ -78,12 +79,11 @@ def run_split_speech(
     if options.telemetry == "debug":
         require_attackable(options.attacks, speech)
     front = SpeechFront.load(model.source, client_layers=model.client_layers, window_s=options.data.window_s)
-    folder.begin(config=to_toml(options))
-    with (
-        serving_model(model.source, options.server, client_layers=model.client_layers) as served,
-        Ledger(folder.ledger, terms=_terms(options, speech)) as ledger,
-    ):
-        result = _run(options, speech, front, served, ledger=ledger, folder=folder, observer=observer)
+    with serving_model(model.source, options.server, client_layers=model.client_layers) as served:
+        require_returned(model, served.server.describe())
+        folder.begin(config=to_toml(options))
+        with Ledger(folder.ledger, terms=_terms(options, speech)) as ledger:
+            result = _run(options, speech, front, served, ledger=ledger, folder=folder, observer=observer)
     result["seconds"] = round(time.monotonic() - started, 1)
     folder.write_json(folder.result, {**result, "versions": versions()})
     return result
