@@ -176,7 +176,7 @@ def _metric_words(events: Sequence[MetricRelease]) -> str:
     )
     return (
         f"Metric privacy, which is not differential privacy and has no epsilon: what is near is hidden, what is far is not. "
-        f"{bounds}. Exponents of releases about the same thing add up."
+        f"{bounds[:1].upper()}{bounds[1:]}. Exponents of releases about the same thing add up."
     )
 
 
