@@ -34,10 +34,12 @@ from sordino.data import (
 from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.data.corpora.fsdd import FreeSpokenDigits
 from sordino.data.corpora.manifest import Manifest
+from sordino.data.corpora.spoken_texts import SpokenTexts
 from sordino.data.corpora.synthetic_voices import SyntheticVoices
 from sordino.data.corpus import within_window
 from sordino.data.rendering import Job, render
 from sordino.data.synthetic import federated_timbres, held_out_timbres
+from sordino.data.texts.json_lines import JsonLines
 from sordino.errors import ConfigError, DataError
 from sordino.seeds import Seeds
 
@@ -74,15 +76,25 @@ def manifest(tmp_path: Path) -> Path:
     return tmp_path / "m.jsonl"
 
 
-@pytest.fixture(params=["synthetic-voices", "atypical-voices", "fsdd", "fsdd joined", "manifest"])
+@pytest.fixture(params=["synthetic-voices", "atypical-voices", "spoken-texts", "fsdd", "fsdd joined", "manifest"])
 def corpus(request: pytest.FixtureRequest, cache: Path) -> Corpus:
-    if request.param in ("synthetic-voices", "atypical-voices"):
+    if request.param in ("synthetic-voices", "atypical-voices", "spoken-texts"):
         pytest.importorskip("espeakng_loader", reason="the extra 'synthetic' is not installed")
+        if request.param == "spoken-texts":
+            return reading(cache, "Good morning, everybody!", "How are you?")
         return SMALL if request.param == "synthetic-voices" else AtypicalVoices(2, utterances_per_speaker=3)
     if request.param == "manifest":
         return Manifest(request.getfixturevalue("manifest"))
     digits = (1, 3) if "joined" in request.param else (1, 1)
     return FreeSpokenDigits(request.getfixturevalue("recordings"), digits, train_strings=9, test_strings=4)
+
+
+def reading(folder: Path, *texts: str, **options: object) -> SpokenTexts:
+    """Two voices that read these, and another for the test."""
+    file = folder.parent / "texts.jsonl"
+    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
+    small = {"language": "en", "voices": 2, "utterances_per_voice": 3, "held_out_voices": 1} | options
+    return SpokenTexts(texts=JsonLines(path=file), **small)  # type: ignore[arg-type]
 
 
 def ids(splits: Splits) -> list[list[tuple[str, str, str, float]]]:
@@ -91,7 +103,7 @@ def ids(splits: Splits) -> list[list[tuple[str, str, str, float]]]:
 
 
 def test_registry() -> None:
-    assert {"atypical-voices", "fsdd", "manifest", "synthetic-voices"} <= set(CORPORA.names())
+    assert {"atypical-voices", "fsdd", "manifest", "spoken-texts", "synthetic-voices"} <= set(CORPORA.names())
 
 
 def test_every_corpus_keeps_its_contract(corpus: Corpus) -> None:
@@ -215,6 +227,39 @@ def test_wrong_options_of_synthetic_voices() -> None:
     ]:
         with pytest.raises(ConfigError, match=message):
             dataclasses.replace(SMALL, **change)  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------ spoken texts
+
+
+@pytest.mark.usefixtures("_espeak")
+def test_texts_are_read_as_they_are_written(cache: Path) -> None:
+    corpus = reading(cache, "It\u2019s late: go home!", "Room 12 is free.", "\u20ac five, please", "...", most_words=3)
+    splits = corpus.load(2.0)
+    assert {u.text for u in (*splits.train, *splits.test)} == {"It\u2019s late go"}, "no figures, no signs, three words"
+    assert [len(splits.train), len(splits.test)] == [6, 3]
+    assert {u.attributes["timbre"] for u in splits.test} <= set(held_out_timbres())
+    assert {u.language for u in splits.train} == {"en"}
+    assert {u.attributes["synthetic"] for u in splits.train} == {"espeak-ng"}
+
+
+@pytest.mark.usefixtures("_espeak")
+def test_other_texts_are_other_speech_and_more_voices_leave_the_first_as_they_are(cache: Path) -> None:
+    before = reading(cache, "good morning", "how are you").load(2.0)
+    more = reading(cache, "good morning", "how are you", voices=3).load(2.0)
+    assert [(u.text, u.duration_s) for u in more.train[:6]] == [(u.text, u.duration_s) for u in before.train]
+    assert {u.text for u in reading(cache, "goodbye").load(2.0).train} == {"goodbye"}
+
+
+@pytest.mark.usefixtures("_espeak")
+def test_texts_that_cannot_be_read_aloud(cache: Path) -> None:
+    with pytest.raises(DataError, match=r"none of 2 texts can be read aloud .* give others"):
+        reading(cache, "12", "5 %").load(2.0)
+    with pytest.raises(DataError, match=r"language = 'xx' is not known"):
+        reading(cache, "good morning", language="xx").load(2.0)
+    with pytest.raises(ConfigError, match=r"data\.corpus\.most_words = 0"):
+        reading(cache, "good morning", most_words=0)
+    assert list(cache.glob("*/manifest.jsonl")) == []
 
 
 # ------------------------------------------------------------------------------------------------ spoken digits
