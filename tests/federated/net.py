@@ -192,4 +192,5 @@ def run(
 def personal(chosen: FederatedMethod, state: ServerState, client: str, points: Data, memory: Memory) -> torch.Tensor:
     """The model that a client uses after the last round."""
     own = memory.of(client, (state.round + 1, 0))
-    return chosen.personal(state, client, learner=NetLearner(points), memory=own, seeds=Seeds(9))
+    given = chosen.parting(state, client, LAYOUT)
+    return chosen.personal(given, client, learner=NetLearner(points), memory=own, seeds=Seeds(9))

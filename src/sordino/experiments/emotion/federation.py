@@ -155,7 +155,7 @@ def _rounds(
     if method.personal_models:
         models = {
             client: method.personal(
-                state,
+                method.parting(state, client, learner.layout),
                 client,
                 learner=learner,
                 memory=backend.memory.of(client, (rounds + 1, 0)),

@@ -106,7 +106,7 @@ def compete(
             after_round(state.round, rounds)
     models = {
         client: method.personal(
-            state,
+            method.parting(state, client, model.layout),
             client,
             learner=learners[0],
             memory=backend.memory.of(client, (rounds + 1, 0)),

@@ -102,5 +102,6 @@ def price_of(method: FederatedMethod, *, layout: ParameterLayout, embedding_size
             begun, plan, method=method, backend=backend, ledger=ledger, noise=NoiseSource(_SEEDS), seeds=_SEEDS
         )
     of_round, learner.passes = learner.passes, 0
-    method.personal(done.state, _CLIENT, learner=learner, memory=backend.memory.of(_CLIENT, (2, 0)), seeds=_SEEDS)
+    given, memory = method.parting(done.state, _CLIENT, layout), backend.memory.of(_CLIENT, (2, 0))
+    method.personal(given, _CLIENT, learner=learner, memory=memory, seeds=_SEEDS)
     return Price(of_round, learner.passes)

@@ -146,25 +146,32 @@ class FederatedMethod(ABC):
         """Weights of a phase that reads mixtures, from released values alone and before anything of the phase is seen."""
         raise self._lacks("mixing", stage.phase)
 
+    def parting(self, state: ServerState, client: str, layout: ParameterLayout) -> torch.Tensor:
+        """What a client is given in the end to make its own model of, float32 [layout.size]; see `personal`.
+
+        It is what `start` gives unless a method says otherwise.
+        """
+        return self.start(state, client, layout)
+
     def personal(
         self,
-        state: ServerState,
-        client: str,
+        given: torch.Tensor,
+        client: str,  # noqa: ARG002
         *,
-        learner: Learner,
+        learner: Learner,  # noqa: ARG002
         memory: ClientMemory,  # noqa: ARG002
         seeds: Seeds,  # noqa: ARG002
     ) -> torch.Tensor:
         """The model that a client uses, float32 [layout.size]. It is made at the client and stays there.
 
         Args:
-            state: the server's.
+            given: by the server's `parting`, float32 [layout.size].
             client: whose.
-            learner: for methods that adapt the global model to the client.
+            learner: for methods that adapt what is given to the client.
             memory: what the client kept.
             seeds: of that adaptation.
         """
-        return self.start(state, client, learner.layout)
+        return given
 
     def newcomer(
         self,
@@ -187,8 +194,8 @@ class FederatedMethod(ABC):
             plan: of the rounds, whose bounds what the others released was clipped to.
             seeds: of an adaptation.
         """
-        nothing = InMemory().of(client, (state.round + 1, 0))
-        return self.personal(state, client, learner=learner, memory=nothing, seeds=seeds)
+        given, nothing = self.parting(state, client, learner.layout), InMemory().of(client, (state.round + 1, 0))
+        return self.personal(given, client, learner=learner, memory=nothing, seeds=seeds)
 
     def cold_start(self, state: ServerState, embedding: torch.Tensor, layout: ParameterLayout) -> torch.Tensor:  # noqa: ARG002
         """A model for somebody who never trained, from how they sound and without any training: float32 [layout.size].

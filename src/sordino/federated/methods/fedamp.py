@@ -17,7 +17,6 @@ from sordino.federated.methods.base import METHODS, FederatedMethod, ServerState
 from sordino.federated.objective import PLAIN, Objective, Proximal
 from sordino.layout import ParameterLayout
 from sordino.privacy import Phase, Reads, Released
-from sordino.seeds import Seeds
 
 __all__ = ["FedAmp"]
 
@@ -82,14 +81,6 @@ class FedAmp(FederatedMethod):
         mean = torch.stack(list(models.values())).double().mean(dim=0).float()
         return replace(state, models=models, values=mean)
 
-    def personal(
-        self,
-        state: ServerState,
-        client: str,
-        *,
-        learner: Learner,  # noqa: ARG002
-        memory: ClientMemory,  # noqa: ARG002
-        seeds: Seeds,  # noqa: ARG002
-    ) -> torch.Tensor:
+    def parting(self, state: ServerState, client: str, layout: ParameterLayout) -> torch.Tensor:  # noqa: ARG002
         """w_i, before any more messages."""
         return state.models.get(client, state.values)

@@ -57,7 +57,7 @@ class FedPer(FederatedMethod):
 
     def personal(
         self,
-        state: ServerState,
+        given: torch.Tensor,
         client: str,  # noqa: ARG002
         *,
         learner: Learner,
@@ -65,7 +65,7 @@ class FedPer(FederatedMethod):
         seeds: Seeds,  # noqa: ARG002
     ) -> torch.Tensor:
         """The global body with the client's head."""
-        return self.with_head(state.values, self.head(learner.layout), memory)
+        return self.with_head(given, self.head(learner.layout), memory)
 
     def newcomer(
         self,

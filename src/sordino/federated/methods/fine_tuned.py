@@ -11,7 +11,7 @@ from sordino._check import at_least
 from sordino.config import option
 from sordino.federated.learner import Learner
 from sordino.federated.memory import ClientMemory
-from sordino.federated.methods.base import METHODS, ServerState
+from sordino.federated.methods.base import METHODS
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.federated.objective import Objective
 from sordino.seeds import Seeds
@@ -38,7 +38,7 @@ class FedAvgFineTuned(FedAvg):
 
     def personal(
         self,
-        state: ServerState,
+        given: torch.Tensor,
         client: str,
         *,
         learner: Learner,
@@ -46,5 +46,5 @@ class FedAvgFineTuned(FedAvg):
         seeds: Seeds,
     ) -> torch.Tensor:
         """The global model after the client's own training."""
-        result = learner.fit(client, state.values, seeds=seeds, objective=Objective(epochs=self.epochs))
-        return state.values + result.update.values
+        result = learner.fit(client, given, seeds=seeds, objective=Objective(epochs=self.epochs))
+        return given + result.update.values

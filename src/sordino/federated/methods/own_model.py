@@ -58,7 +58,7 @@ class OwnModel(FederatedMethod):
 
     def personal(
         self,
-        state: ServerState,
+        given: torch.Tensor,
         client: str,  # noqa: ARG002
         *,
         learner: Learner,  # noqa: ARG002
@@ -66,4 +66,4 @@ class OwnModel(FederatedMethod):
         seeds: Seeds,  # noqa: ARG002
     ) -> torch.Tensor:
         """The client's own model."""
-        return self.own(memory, otherwise=state.values)
+        return self.own(memory, otherwise=given)
