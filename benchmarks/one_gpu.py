@@ -4,8 +4,10 @@
         --set model.encoder=/models/whisper-large-v3-turbo --set model.decoder=/models/TinyLlama-1.1B-Chat-v1.0
 
 Any experiment file does, with models and corpus from local folders. Each round trains the next ``--clients`` clients and
-prints a line; the last line sums up. Nothing is released, no ledger is written and
-no model is kept: this measures, `sordino run` trains.
+prints a line; the last line sums up. Nothing is released, no ledger is written and no model is kept: this measures,
+`sordino run` trains. On several devices seconds a client are those of a round divided by its clients:
+
+    --set simulation.workers=2 --set 'simulation.devices=["cuda:0", "cuda:1"]'
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import torch
 from sordino.experiments import load_experiment
 from sordino.experiments.assembly import Assembly, assemble
 from sordino.federated import SpeechLearner
+from sordino.models.side_by_side import side_by_side
 
 
 def peak_gb(device: torch.device) -> float:
@@ -29,6 +32,11 @@ def peak_gb(device: torch.device) -> float:
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 1e9, 3)
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9, 3)
+
+
+def devices_of(parts: Assembly) -> list[torch.device]:
+    """Where the workers' copies of the model lie."""
+    return [model.flat.values.device for model in (parts.model, *parts.copies)]
 
 
 def tokens_of(learner: SpeechLearner, client: str) -> tuple[int, int]:
@@ -43,23 +51,24 @@ def tokens_of(learner: SpeechLearner, client: str) -> tuple[int, int]:
 
 def one_round(parts: Assembly, number: int, *, clients: int) -> dict[str, Any]:
     """Trains a cohort and says what that took."""
-    learner = parts.backend.learners[0]
-    if not isinstance(learner, SpeechLearner):
+    learners = parts.backend.learners
+    if not isinstance(learners[0], SpeechLearner):
         raise SystemExit("this measures speech-LLMs that are trained in this process; name such an experiment.")
-    start, device = parts.model.flat.snapshot(), parts.model.flat.values.device
-    ids = parts.backend.clients()
+    start, ids = parts.model.flat.snapshot(), parts.backend.clients()
     cohort = [ids[((number - 1) * clients + place) % len(ids)] for place in range(min(clients, len(ids)))]
-    took, positions, transcript = [], 0, 0
-    for client in cohort:
-        begun = time.perf_counter()
+
+    def work(learner: SpeechLearner, client: str) -> None:
         result = learner.fit(
             client, start, seeds=parts.seeds.at("benchmark", number, client)
         )  # ends with a copy to the host
         parts.plan.clip(result.update)
-        took.append(time.perf_counter() - begun)
-        all_of_it, written = tokens_of(learner, client)
-        positions, transcript = positions + all_of_it, transcript + written
-    seconds = max(sum(took), 1e-9)
+
+    begun = time.perf_counter()
+    for _ in side_by_side(learners, cohort, work):
+        pass
+    seconds = max(time.perf_counter() - begun, 1e-9)
+    counted = [tokens_of(learners[0], client) for client in cohort]
+    positions, transcript = sum(line[0] for line in counted), sum(line[1] for line in counted)
     return {
         "round": number,
         "clients": len(cohort),
@@ -67,7 +76,7 @@ def one_round(parts: Assembly, number: int, *, clients: int) -> dict[str, Any]:
         "seconds_a_client": round(seconds / max(len(cohort), 1), 3),
         "decoder_tokens_a_second": round(positions / seconds, 1),
         "transcript_tokens_a_second": round(transcript / seconds, 1),
-        "peak_gb": peak_gb(device),
+        "peak_gb": max(peak_gb(device) for device in devices_of(parts)),
     }
 
 
@@ -91,7 +100,7 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "device": str(parts.model.flat.values.device),
+                "device": ", ".join(sorted({str(device) for device in devices_of(parts)})),
                 "loading_seconds": loading,
                 "trained_parameters": parts.model.layout.size,
                 "seconds_a_client": round(a_client, 3),

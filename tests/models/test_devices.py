@@ -7,7 +7,7 @@ import torch
 
 from sordino import ConfigError
 from sordino.models import SpeechLLM
-from sordino.models.devices import available_device
+from sordino.models.devices import available_device, seed_device
 
 
 def test_auto_is_a_gpu_if_there_is_one() -> None:
@@ -33,3 +33,20 @@ def test_a_model_on_a_gpu_computes_the_same(
 ) -> None:
     losses = [float(make_model(device=name).loss(features, texts).detach()) for name in ("cpu", "cuda")]
     assert losses[1] == pytest.approx(losses[0], rel=1e-4)
+
+
+def test_dropout_is_seeded_anew() -> None:
+    draws = []
+    for _ in range(2):
+        seed_device(torch.device("cpu"), 5)
+        draws.append(torch.nn.functional.dropout(torch.ones(64)))
+    assert torch.equal(*draws)
+    assert not torch.equal(draws[0], torch.nn.functional.dropout(torch.ones(64)))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")
+def test_seeding_one_gpu_leaves_the_stream_of_another() -> None:
+    before = torch.cuda.get_rng_state(1)
+    seed_device(torch.device("cuda:0"), 5)
+    assert torch.equal(torch.cuda.get_rng_state(1), before)
+    assert torch.cuda.initial_seed() == 5

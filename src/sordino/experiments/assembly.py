@@ -11,11 +11,12 @@ import torch
 from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
 from sordino.experiments.caveats import caveats_of
+from sordino.experiments.placing import placed
 from sordino.experiments.remote import UNSEEN, Remote
 from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend, InProcess, SpeechLearner
-from sordino.models import SpeechLLM, load_model
+from sordino.models import ModelOptions, SpeechLLM, load_model
 from sordino.privacy import NoiseSource, Plan, Terms, guaranteed, make_plan, make_terms
 from sordino.seeds import Seeds
 
@@ -31,7 +32,7 @@ class Assembly:
         shared: what runs of this process load once.
         splits: the corpus, with normalised training transcripts.
         model: the speech-LLM with the starting adapter.
-        copies: the same model again, one for each further worker of the simulation.
+        copies: the same model again, one for each further worker of the simulation, on that worker's device.
         features: its log-mels.
         backend: the clients.
         plan: the guarantee of the first round.
@@ -79,7 +80,8 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
         torch.set_num_threads(options.simulation.threads)
     shared, seeds = shared or Shared(), Seeds(options.seed)
     options = remote.experiment(options) if remote else options
-    model = load_model(options.model, seed=seeds.at("adapters").integer())
+    first, *others = placed(options.simulation, options.model.device)
+    model = _load(options.model, first, seeds)
     splits = shared.splits(options.data.corpus, model.window_s)
     clients = [] if remote and remote.own_recordings else clients_of(options, splits.train)
     terms = make_terms(
@@ -95,9 +97,7 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
             "declare at least that many, since the population decides the divisor."
         )
     features = shared.features(options.data.corpus, model, limit_mb=options.data.memory_mb)
-    copies = tuple(
-        load_model(options.model, seed=seeds.at("adapters").integer()) for _ in range(options.simulation.workers - 1)
-    )
+    copies = tuple(_load(options.model, place, seeds) for place in others)
     plan = make_plan(
         options.privacy,
         layout=model.layout,
@@ -126,6 +126,10 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
         noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),
         seeds=seeds,
     )
+
+
+def _load(model: ModelOptions, device: str, seeds: Seeds) -> SpeechLLM:
+    return load_model(replace(model, device=device), seed=seeds.at("adapters").integer())
 
 
 def _in_process(

@@ -19,6 +19,7 @@ from sordino.federated.options import LocalOptions
 from sordino.federated.part import Part
 from sordino.federated.private_steps import PrivateSteps
 from sordino.layout import ParameterLayout
+from sordino.models.devices import seed_device
 from sordino.privacy import Update
 from sordino.seeds import Seeds
 
@@ -94,7 +95,7 @@ class CtcLearner:
         recorded = self._recorded(utterances, objective.reference)
         flat.load(start)
         self.recogniser.train()
-        torch.manual_seed(seeds.at("dropout of units").integer())
+        seed_device(flat.values.device, seeds.at("dropout of units").integer())
         part = objective.trained or Part(self.layout, frozenset(slot.name for slot in self.layout.slots))
         decay = self.options.weight_decay
         optimizer = torch.optim.AdamW(self._leaves(part.slices), lr=self.options.lr, weight_decay=decay, fused=True)
@@ -116,7 +117,7 @@ class CtcLearner:
                 optimizer.step()
         self.work.steps += len(batches)
         self.work.passes += sum(len(batch) for batch in batches)
-        update = Update((flat.values - start.to(flat.values.device)).cpu())
+        update = Update(flat.snapshot().sub_(start))
         return LocalResult(update, losses / len(batches), len(batches))
 
     def num_examples(self, client: str) -> int:
@@ -196,7 +197,7 @@ class CtcLearner:
         def gradients() -> Iterator[torch.Tensor]:
             for utterance in batch:
                 flat.zero_gradient()
-                torch.manual_seed(seeds.at("dropout of units", utterance.key).integer())
+                seed_device(flat.values.device, seeds.at("dropout of units", utterance.key).integer())
                 losses.append(backward([utterance]))
                 yield part.take(flat.gradient).cpu()
 

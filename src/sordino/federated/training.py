@@ -16,6 +16,7 @@ from sordino.federated.objective import PLAIN, Objective
 from sordino.federated.options import LocalOptions
 from sordino.federated.part import Part
 from sordino.layout import ParameterLayout
+from sordino.models.devices import seed_device
 from sordino.privacy import Update
 from sordino.seeds import Seeds
 
@@ -58,7 +59,7 @@ class SpeechLearner:
         flat.load(start)
         if not self.model.training:  # visits every module
             self.model.train()
-        torch.manual_seed(seeds.at("dropout of units").integer())
+        seed_device(flat.values.device, seeds.at("dropout of units").integer())
         optimizer = self._optimizer(objective.trained)
         peaks = [group["lr"] for group in optimizer.param_groups]
         batches = list(self._batches(client, seeds, epochs=objective.epochs or self.options.epochs))
@@ -74,7 +75,7 @@ class SpeechLearner:
             if scale < 1:
                 flat.gradient.mul_(scale)
             optimizer.step()
-        update = Update((flat.values - start.to(flat.values.device)).cpu())
+        update = Update(flat.snapshot().sub_(start))
         return LocalResult(update, losses / len(batches), len(batches))
 
     def num_examples(self, client: str) -> int:

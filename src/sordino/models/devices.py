@@ -1,4 +1,4 @@
-"""Where a model runs."""
+"""Where a model runs, and the stream of random numbers that it draws there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 from sordino.errors import ConfigError
 
-__all__ = ["available_device"]
+__all__ = ["available_device", "seed_device"]
 
 
 def available_device(name: str) -> torch.device:
@@ -28,3 +28,15 @@ def available_device(name: str) -> torch.device:
     if device.type == "meta":
         raise ConfigError("model.device = 'meta' holds no weights; set it to cpu, cuda or auto.")
     return device
+
+
+def seed_device(device: torch.device, seed: int) -> None:
+    """Seeds what a model on ``device`` draws its dropout from, and the stream of no other GPU.
+
+    ``torch.manual_seed`` seeds all GPUs, also one that is in the middle of another client's training.
+    """
+    if device.type == "cuda":
+        with torch.cuda.device(device):
+            torch.cuda.manual_seed(seed)
+    else:
+        torch.manual_seed(seed)

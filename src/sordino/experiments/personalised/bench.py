@@ -9,11 +9,13 @@ import torch
 
 from sordino.data import Utterance
 from sordino.data.clips import ClipStore
+from sordino.errors import ConfigError
 from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
 from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.entry import enter
 from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
+from sordino.experiments.placing import placed
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated.ctc_training import CtcLearner
 from sordino.federated.private_steps import PrivateSteps
@@ -126,8 +128,10 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
         torch.set_num_threads(options.simulation.threads)
     seeds = Seeds(options.seed)
     vocabulary = tuple(dict.fromkeys(normalise(word) for word in options.model.vocabulary))
-    options = replace(options, model=replace(options.model, vocabulary=vocabulary))
+    first, *others = placed(options.simulation, options.model.device)
+    options = replace(options, model=replace(options.model, vocabulary=vocabulary, device=first))
     model, clips = _heard_by(options.model, seeds, memory_mb=options.data.memory_mb)
+    _require_repeatable(model, options)
     splits = options.data.corpus.load(options.model.window_s)
     speakers = speakers_of(splits, options.data, seeds)
     for note in (*speakers.notes, *_not_taught(speakers, model)):
@@ -135,9 +139,20 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     _admit_all(options, CtcLearner(model, clips, {}, options.federated.local), population=len(speakers.known))
     if start is None:
         start = _trained(model, clips, options, seeds.at("start"), observer)
-    copies = (load_recogniser(options.model, seed=_head(seeds)) for _ in range(options.simulation.workers - 1))
+    copies = [load_recogniser(replace(options.model, device=place), seed=_head(seeds)) for place in others]
     decoder = Decoder(model.units, options.evaluation.decoding, vocabulary)
     return Bench(options, speakers, (model, *copies), clips, decoder, start, seeds)
+
+
+def _require_repeatable(model: Recogniser, options: PersonalisedExperiment) -> None:
+    """Raises ConfigError if workers of one device would draw from its stream of dropout masks in turn, as it happens."""
+    simulation = options.simulation
+    if model.drops_units and simulation.shares_a_device(options.model.device):
+        raise ConfigError(
+            f"simulation.workers = {simulation.workers} with model.base = {options.model.base!r}, which drops units while "
+            "it trains: the workers of one device would share its stream of dropout masks and no run could be repeated; set "
+            "simulation.workers = 1, or give each worker a device of its own by simulation.devices."
+        )
 
 
 def _admit_all(options: PersonalisedExperiment, learner: CtcLearner, *, population: int) -> None:

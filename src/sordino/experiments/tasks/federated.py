@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,10 +58,41 @@ class SimulationOptions:
     seeded: bool = option("Draw cohorts and noise from the seed: repeatable, and therefore not private.", default=False)
     threads: int = option("CPU threads of each operation; 0 leaves the choice to torch.", 0)
     workers: int = option("Clients trained side by side, each on a copy of the model; changes the speed only.", 1)
+    devices: tuple[str, ...] = option(
+        "Where those copies lie, in turn, such as cuda:0 and cuda:1; all on model.device if not given.", ()
+    )
 
     def __post_init__(self) -> None:
         at_least("simulation.threads", self.threads, 0)
         at_least("simulation.workers", self.workers, 1)
+        if len(self.devices) > self.workers:
+            raise ConfigError(
+                f"simulation.workers = {self.workers} with {len(self.devices)} simulation.devices: expected a worker on "
+                f"each; set simulation.workers = {len(self.devices)}, or shorten the list."
+            )
+        kinds = {_kind(device) for device in self.devices}
+        if len(kinds) > 1:
+            raise ConfigError(
+                f"simulation.devices = {list(self.devices)}: expected devices of one kind, since a client trains on "
+                "whichever is free and other kinds round otherwise, so that no run could be repeated; remove the others."
+            )
+
+    def places(self, default: str) -> tuple[str, ...]:
+        """The device of each worker, given the one that the model would lie on without `devices`."""
+        return tuple(islice(cycle(self.devices or (default,)), self.workers))
+
+    def shares_a_device(self, default: str) -> bool:
+        """Whether two workers lie on one device, which has one stream of dropout masks."""
+        streams = {_kind(place) if _kind(place) == "cpu" else _numbered(place) for place in self.places(default)}
+        return len(streams) < self.workers
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]
+
+
+def _numbered(device: str) -> str:
+    return f"{_kind(device)}:{device.partition(':')[2] or 0}"
 
 
 @TASKS.register("federated")
@@ -82,10 +114,11 @@ class FederatedExperiment(Experiment):
     simulation: SimulationOptions = option("Settings for simulations.", factory=SimulationOptions)
 
     def __post_init__(self) -> None:
-        if self.simulation.workers > 1 and self.model.lora.dropout > 0:
+        if self.model.lora.dropout > 0 and self.simulation.shares_a_device(self.model.device):
             raise ConfigError(
                 f"simulation.workers = {self.simulation.workers} with model.lora.dropout = {self.model.lora.dropout}: the "
-                "workers would share one stream of dropout masks and no run could be repeated; set one of them back."
+                "workers of one device would share its stream of dropout masks and no run could be repeated; set one of "
+                "them back, or give each worker a device of its own by simulation.devices."
             )
         if self.federated.method.personal_models:
             raise ConfigError(

@@ -150,6 +150,20 @@ class Recogniser(FlatModule):
         self.front.eval()
         return self
 
+    @property
+    def drops_units(self) -> bool:
+        """Whether anything that is trained draws dropout masks."""
+        rates = (
+            getattr(module, name, 0.0)
+            for module in (*self.si.modules(), *self.sd.modules())
+            for name in (
+                "p",
+                "dropout",
+                "activation_dropout",
+            )  # of nn.Dropout, and of transformers' attention and layers
+        )
+        return any(isinstance(rate, float) and rate > 0 for rate in rates)
+
     @torch.no_grad()
     def hear(self, clip: torch.Tensor) -> torch.Tensor:
         """The front's frames of one clip, in main memory; see `Front`."""

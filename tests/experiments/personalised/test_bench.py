@@ -1,0 +1,61 @@
+"""The copies of a recogniser that train side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import HubertConfig, HubertModel
+
+from sordino.errors import ConfigError
+from sordino.experiments.observer import Silent
+from sordino.experiments.personalised.bench import make_bench
+from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
+from sordino.seeds import Seeds
+
+Small = Callable[..., PersonalisedExperiment]
+NOTHING = torch.zeros(0)
+"""Stands for an interrupted run's start, so that none is trained here."""
+
+
+def test_workers_on_named_devices_train_alike(small: Small) -> None:
+    updates = []
+    for changes in ([], ['simulation.devices=["cpu", "cpu"]']):
+        bench = make_bench(small("simulation.workers=2", *changes), Silent(), start=NOTHING)
+        client, start = next(iter(bench.training)), bench.recognisers[0].flat.snapshot()
+        updates += [learner.fit(client, start, seeds=Seeds(1)).update.values for learner in bench.learners()]
+    assert len(updates) == 4
+    assert updates[0].any()
+    assert all(torch.equal(update, updates[0]) for update in updates)
+
+
+def test_each_copy_is_loaded_onto_its_own_device(small: Small, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def load(options: CtcOptions, *, seed: int) -> Recogniser:
+        loaded.append(options.device)
+        return load_recogniser(replace(options, device="cpu"), seed=seed)
+
+    monkeypatch.setattr("sordino.experiments.placing.available_device", torch.device)
+    monkeypatch.setattr("sordino.experiments.personalised.bench.load_recogniser", load)
+    make_bench(small("simulation.workers=3", 'simulation.devices=["cuda:0", "cuda:1"]'), Silent(), start=NOTHING)
+    assert loaded == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+def test_a_device_that_is_not_there_is_refused_by_its_key(small: Small) -> None:
+    with pytest.raises(ConfigError, match=r"^simulation\.devices = 'cuda:99'"):
+        make_bench(small("simulation.workers=2", 'simulation.devices=["cuda:99", "cuda:98"]'), Silent())
+
+
+def test_workers_do_not_share_a_stream_of_dropout_masks(small: Small, tmp_path: Path) -> None:
+    config = HubertConfig(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=24,
+                          conv_dim=(8,) * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=4)  # fmt: skip
+    HubertModel(config).save_pretrained(tmp_path)
+    hubert = f"model.base={tmp_path}"
+    with pytest.raises(ConfigError, match=r"simulation\.workers = 2 with .* drops units while it trains"):
+        make_bench(small("simulation.workers=2", hubert), Silent(), start=NOTHING)
+    assert make_bench(small("simulation.workers=1", hubert), Silent(), start=NOTHING).recognisers[0].drops_units
