@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sordino.errors import ConfigError, DataError
-from sordino.evaluation import Sample, mapsswe
+from sordino.evaluation import Sample, mapsswe, mark, matched_pairs
 from sordino.evaluation.mapsswe import MANY_SEGMENTS, segments
 
 REFERENCE = "it was the best of times it was the worst of times it was"
@@ -24,9 +24,14 @@ def both(reference: str, first: str, second: str) -> tuple[list[Sample], list[Sa
     return [sample("u", reference, first)], [sample("u", reference, second)]
 
 
+def cut(reference: str, first: str, second: str, *, buffer: int = 2) -> tuple[tuple[int, int], ...]:
+    ones, others = both(reference, first, second)
+    return segments(mark(ones[0]).slots, mark(others[0]).slots, buffer=buffer)
+
+
 def test_the_worked_example_of_the_textbook() -> None:
     """Jurafsky and Martin, "Speech and Language Processing": four regions with Z = 2, -1, -1, 1; W = 1/3 by hand."""
-    assert segments(REFERENCE, FIRST, SECOND) == ((2, 0), (0, 1), (1, 2), (1, 0))
+    assert cut(REFERENCE, FIRST, SECOND) == ((2, 0), (0, 1), (1, 2), (1, 0))
     found = mapsswe(*both(REFERENCE, FIRST, SECOND))
     assert (found.num_segments, found.mean) == (4, 0.25)
     assert found.statistic == pytest.approx(1 / 3)
@@ -57,7 +62,7 @@ def test_the_other_way_round_only_the_sign_changes() -> None:
 def test_segments_end_where_both_are_right(
     first: str, second: str, buffer: int, found: tuple[tuple[int, int], ...]
 ) -> None:
-    assert segments("a b c d e", first, second, buffer=buffer) == found
+    assert cut("a b c d e", first, second, buffer=buffer) == found
 
 
 def test_utterances_are_never_joined() -> None:
@@ -86,7 +91,7 @@ def test_it_is_a_permutation_test_within_monte_carlo_error(seed: int) -> None:
     found = mapsswe(first, second)
     z = np.array(
         [a - b for one, other in zip(first, second, strict=True)
-         for a, b in segments(one.reference, one.hypothesis, other.hypothesis)]
+         for a, b in cut(one.reference, one.hypothesis, other.hypothesis)]
     )  # fmt: skip
     assert len(z) == found.num_segments > 1000
     z = z[z != 0]
@@ -141,3 +146,5 @@ def test_only_the_same_utterances_are_paired() -> None:
         mapsswe(first, [sample("u", "a c", "a b")])
     with pytest.raises(ConfigError, match="buffer = 0"):
         mapsswe(first, second, buffer=0)
+    with pytest.raises(DataError, match="'u' has 2 reference words in one result and 3 in the other"):
+        matched_pairs([mark(first[0])], [mark(sample("u", "a b c", "a b c"))])

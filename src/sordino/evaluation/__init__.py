@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 from sordino.evaluation.alignment import Edit, align
 from sordino.evaluation.emotion import EmotionReport, SentimentReport, accuracy_change, emotion_report, sentiment_report
 from sordino.evaluation.folds import speaker_folds
-from sordino.evaluation.groups import Sample, WerReport, score
+from sordino.evaluation.groups import WerReport, pool, score
 from sordino.evaluation.holm import holm
-from sordino.evaluation.mapsswe import MatchedPairs, mapsswe
+from sordino.evaluation.mapsswe import MatchedPairs, mapsswe, matched_pairs
 from sordino.evaluation.masks import MaskReport, all_masks, mask_name, score_masks
 from sordino.evaluation.normalise import normalise
+from sordino.evaluation.samples import Mark, Sample, mark
 from sordino.evaluation.sign_flip import SignFlip, sign_flip
 from sordino.evaluation.significance import FEW_SPEAKERS, Interval, difference_interval, speaker_interval
 from sordino.evaluation.wer import Errors, character_errors, pooled, word_errors
@@ -23,6 +24,7 @@ __all__ = [
     "EmotionReport",
     "Errors",
     "Interval",
+    "Mark",
     "MaskReport",
     "MatchedPairs",
     "Sample",
@@ -37,8 +39,11 @@ __all__ = [
     "emotion_report",
     "holm",
     "mapsswe",
+    "mark",
     "mask_name",
+    "matched_pairs",
     "normalise",
+    "pool",
     "pooled",
     "score",
     "score_masks",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import torch
 
-from sordino.evaluation.groups import Sample
+from sordino.evaluation.samples import Sample
 
 if TYPE_CHECKING:
     from sordino.data import FeatureStore, Utterance

@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sordino.errors import DataError
-from sordino.evaluation.normalise import normalise
+from sordino.evaluation.samples import Mark, Sample, mark
 from sordino.evaluation.significance import Interval, speaker_interval
-from sordino.evaluation.wer import Errors, character_errors, pooled, word_errors
+from sordino.evaluation.wer import Errors, pooled
 from sordino.seeds import Seeds
 
-__all__ = ["Sample", "WerReport", "score"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
-    """What was said and what the model wrote.
-
-    Attributes:
-        key: identity of the utterance, unique in a test set.
-        speaker: who spoke; empty where unknown.
-        reference: transcript, raw or normalised.
-        hypothesis: output of the model, raw or normalised.
-        language: BCP 47 tag; empty where unknown.
-        client: the federation's client that holds the utterance; empty where none does.
-        truncated: the length bound stopped the decoder, as it does a repeat loop.
-    """
-
-    key: str
-    speaker: str
-    reference: str
-    hypothesis: str
-    language: str = ""
-    client: str = ""
-    truncated: bool = False
+__all__ = ["WerReport", "pool", "score"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,39 +87,45 @@ def score(samples: Sequence[Sample], *, seeds: Seeds) -> WerReport:
     Raises:
         DataError: no samples, an utterance given twice, or references without a single word.
     """
-    _check_samples(samples)
-    pairs = [
-        (normalise(sample.reference, sample.language), normalise(sample.hypothesis, sample.language))
-        for sample in samples
-    ]
-    words = [word_errors(reference, hypothesis) for reference, hypothesis in pairs]
-    by_speaker = _grouped(samples, words, lambda sample: sample.speaker)
+    return pool([mark(sample) for sample in samples], seeds=seeds)
+
+
+def pool(marks: Sequence[Mark], *, seeds: Seeds) -> WerReport:
+    """The report on errors that were counted before, maybe elsewhere.
+
+    Args:
+        marks: the test set; one mark an utterance.
+        seeds: where the bootstrap draws come from.
+
+    Raises:
+        DataError: as of `score`.
+    """
+    _require_once_each(marks)
+    by_speaker = _grouped(marks, lambda one: one.speaker)
     return WerReport(
-        words=pooled(words),
-        characters=pooled(character_errors(reference, hypothesis) for reference, hypothesis in pairs),
+        words=pooled(one.words for one in marks),
+        characters=pooled(one.characters for one in marks),
         interval=speaker_interval(by_speaker, seeds=seeds),
         by_speaker=by_speaker,
-        by_language=_grouped(samples, words, lambda sample: sample.language),
-        by_client=_grouped(samples, words, lambda sample: sample.client),
-        num_utterances=len(samples),
-        num_truncated=sum(sample.truncated for sample in samples),
+        by_language=_grouped(marks, lambda one: one.language),
+        by_client=_grouped(marks, lambda one: one.client),
+        num_utterances=len(marks),
+        num_truncated=sum(one.truncated for one in marks),
     )
 
 
-def _check_samples(samples: Sequence[Sample]) -> None:
-    if not samples:
+def _require_once_each(marks: Sequence[Mark]) -> None:
+    if not marks:
         raise DataError("the test set holds 0 utterances: expected at least 1; give a manifest with recordings.")
-    key, count = Counter(sample.key for sample in samples).most_common(1)[0]
+    key, count = Counter(one.key for one in marks).most_common(1)[0]
     if count > 1:
         raise DataError(f"utterance {key!r} is in the test set {count} times: expected once; remove the repetitions.")
 
 
-def _grouped(
-    samples: Sequence[Sample], errors: Sequence[Errors], label: Callable[[Sample], str]
-) -> Mapping[str, Errors]:
+def _grouped(marks: Iterable[Mark], label: Callable[[Mark], str]) -> Mapping[str, Errors]:
     groups: dict[str, list[Errors]] = {}
-    for sample, counted in zip(samples, errors, strict=True):
-        groups.setdefault(label(sample), []).append(counted)
+    for one in marks:
+        groups.setdefault(label(one), []).append(one.words)
     return {name: pooled(groups[name]) for name in sorted(groups)}
 
 

@@ -13,11 +13,9 @@ from typing import Final, NamedTuple
 
 from sordino._check import at_least
 from sordino.errors import DataError
-from sordino.evaluation.alignment import align
-from sordino.evaluation.groups import Sample
-from sordino.evaluation.normalise import normalise
+from sordino.evaluation.samples import Mark, Sample, mark
 
-__all__ = ["MANY_SEGMENTS", "MatchedPairs", "Segment", "mapsswe", "segments"]
+__all__ = ["MANY_SEGMENTS", "MatchedPairs", "Segment", "mapsswe", "matched_pairs", "segments"]
 
 MANY_SEGMENTS: Final = 50
 """Below this many segments a result carries a note: its p-value rests on a normal distribution."""
@@ -78,30 +76,42 @@ def mapsswe(first: Sequence[Sample], second: Sequence[Sample], *, buffer: int = 
     Source: Gillick and Cox 1989, "Some statistical issues in the comparison of speech recognition algorithms"; two
     words between segments as in NIST's scoring tools.
     """
+    _require_same_references(first, second)
+    return matched_pairs([mark(sample) for sample in first], [mark(sample) for sample in second], buffer=buffer)
+
+
+def matched_pairs(first: Sequence[Mark], second: Sequence[Mark], *, buffer: int = 2) -> MatchedPairs:
+    """`mapsswe` of errors that were counted before, maybe elsewhere.
+
+    Args:
+        first: counts of one system; the order does not matter.
+        second: of the other.
+        buffer: words that both systems must have right between two segments.
+
+    Raises:
+        ConfigError: ``buffer`` below 1.
+        DataError: the two have other utterances, or references of other lengths.
+    """
     at_least("buffer", buffer, 1)
     found = [
-        segment
-        for one, other in _paired(first, second)
-        for segment in segments(
-            normalise(one.reference, one.language),
-            normalise(one.hypothesis, one.language),
-            normalise(other.hypothesis, other.language),
-            buffer=buffer,
-        )
+        segment for one, other in _paired(first, second) for segment in segments(one.slots, other.slots, buffer=buffer)
     ]
     return _tested([segment.first - segment.second for segment in found])
 
 
-def segments(reference: str, first: str, second: str, *, buffer: int = 2) -> tuple[Segment, ...]:
+def segments(first: Sequence[int], second: Sequence[int], *, buffer: int = 2) -> tuple[Segment, ...]:
     """The stretches of one utterance in which either system errs, at least ``buffer`` common hits apart.
 
-    Both hypotheses are aligned to the reference by `sordino.evaluation.align`. The ends of the utterance bound a segment
-    as well. The texts are normalised.
+    The ends of the utterance bound a segment as well.
+
+    Args:
+        first: one system's errors, as in `Mark.slots`.
+        second: the other's.
+        buffer: words that both must have right between two segments.
     """
     found: list[Segment] = []
     hits = buffer  # the start of the utterance bounds like a buffer
-    slots = zip(_errors_by_slot(reference, first), _errors_by_slot(reference, second), strict=True)
-    for place, (one, other) in enumerate(slots):
+    for place, (one, other) in enumerate(zip(first, second, strict=True)):
         if one or other:
             if hits >= buffer:
                 found.append(Segment(0, 0))
@@ -112,30 +122,30 @@ def segments(reference: str, first: str, second: str, *, buffer: int = 2) -> tup
     return tuple(found)
 
 
-def _errors_by_slot(reference: str, hypothesis: str) -> list[int]:
-    """Errors before the first word, at it, between it and the second, ...: [2 words + 1], insertions at even places."""
-    errors = [0]
-    for edit in align(reference, hypothesis):
-        if edit.kind == "insertion":
-            errors[-1] += 1
-        else:
-            errors += [int(edit.kind != "hit"), 0]
-    return errors
+def _require_same_references(first: Sequence[Sample], second: Sequence[Sample]) -> None:
+    others = {sample.key: sample.reference for sample in second}
+    for sample in first:
+        other = others.get(sample.key, sample.reference)
+        if sample.reference != other:
+            raise DataError(
+                f"utterance {sample.key!r} has the reference {sample.reference!r} in one result and {other!r} in the other: "
+                "expected equal; transcribe the same test set with both systems."
+            )
 
 
-def _paired(first: Sequence[Sample], second: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
-    others = {sample.key: sample for sample in second}
-    if {sample.key for sample in first} != others.keys() or not len(first) == len(second) == len(others):
+def _paired(first: Sequence[Mark], second: Sequence[Mark]) -> list[tuple[Mark, Mark]]:
+    others = {one.key: one for one in second}
+    if {one.key for one in first} != others.keys() or not len(first) == len(second) == len(others):
         raise DataError(
             f"the two results hold {len(first)} and {len(second)} utterances that are not the same: expected each once in "
             "both; transcribe the same test set with both systems."
         )
-    pairs = [(sample, others[sample.key]) for sample in first]
+    pairs = [(one, others[one.key]) for one in first]
     for one, other in pairs:
-        if one.reference != other.reference:
+        if len(one.slots) != len(other.slots):
             raise DataError(
-                f"utterance {one.key!r} has the reference {one.reference!r} in one result and {other.reference!r} in the "
-                "other: expected equal; transcribe the same test set with both systems."
+                f"utterance {one.key!r} has {one.words.words} reference words in one result and {other.words.words} in the "
+                "other: expected equal; test both systems on the same recordings."
             )
     return pairs
 

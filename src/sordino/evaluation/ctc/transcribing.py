@@ -12,7 +12,7 @@ from sordino.data.clips import ClipStore
 from sordino.evaluation.ctc.lexicon import Lexicon
 from sordino.evaluation.ctc.options import DecodingOptions
 from sordino.evaluation.ctc.search import beam_search, greedy_path
-from sordino.evaluation.groups import Sample
+from sordino.evaluation.samples import Sample
 from sordino.models.ctc import Frames, Recogniser, Units
 
 __all__ = ["Decoder", "transcribe_clips"]
