@@ -18,6 +18,7 @@ from sordino.federated.objective import PLAIN, Objective, Reference
 from sordino.federated.options import LocalOptions
 from sordino.federated.part import Part
 from sordino.federated.private_steps import PrivateSteps
+from sordino.federated.work import Work
 from sordino.layout import ParameterLayout
 from sordino.models.devices import seed_device
 from sordino.privacy import Update
@@ -26,7 +27,7 @@ from sordino.seeds import Seeds
 if TYPE_CHECKING:
     from sordino.models.ctc import Frames, Outputs, Recogniser
 
-__all__ = ["CtcLearner", "Work"]
+__all__ = ["CtcLearner"]
 
 _Recorded: TypeAlias = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
 """Embedding and log-probabilities of each utterance by its key."""
@@ -35,21 +36,6 @@ _Item = TypeVar("_Item")
 
 _TINY: Final = 1e-12
 """Keeps a gradient of zero from being divided by."""
-
-
-@dataclass(slots=True)
-class Work:
-    """What local training has cost so far, over all clients of a process.
-
-    Attributes:
-        steps: optimiser steps.
-        passes: utterances that went forward and backward.
-        heard: utterances that went forward only, for embeddings and for what a reference model makes of them.
-    """
-
-    steps: int = 0
-    passes: int = 0
-    heard: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import pytest
 from sordino.data import Splits, Utterance
 from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.errors import ConfigError, DataError
-from sordino.evaluation import Sample
+from sordino.evaluation import Mark, Sample, mark
 from sordino.experiments.personalised.rehearsal import Price, price_of
-from sordino.experiments.personalised.speakers import groups_of, speakers_of
+from sordino.experiments.personalised.speakers import members, speakers_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedData
 from sordino.federated import METHODS
@@ -57,7 +57,7 @@ def test_each_speakers_utterances_are_dealt_out_once() -> None:
     assert (len(own.train), len(own.development), len(own.test)) == (8, 2, 3)
     assert {u.audio for u in own.train}.isdisjoint(u.audio for u in own.development)
     assert {utterance.text for utterance in own.train} == {"one"}
-    assert groups_of(speakers.known) == {"severe": ("a",), "mild": ("b",)}
+    assert members({name: s.group for name, s in speakers.known.items()}) == {"severe": ("a",), "mild": ("b",)}
     assert speakers_of(splits, data(development=0.2), SEEDS) == speakers
     assert not speakers_of(splits, data(development=0.0), SEEDS).known["b"].development
 
@@ -141,14 +141,16 @@ def test_passes_pay_for_whole_rounds() -> None:
         Price(2, 1).rounds(2, name="x")
 
 
-def written(errors: dict[str, int], words: int = 10) -> list[Sample]:
+def written(errors: dict[str, int], words: int = 10) -> list[Mark]:
     """Each speaker says one sentence, of which so many words are wrong."""
     return [
-        Sample(
-            key=speaker,
-            speaker=speaker,
-            reference=" ".join(["one"] * words),
-            hypothesis=" ".join(["two"] * wrong + ["one"] * (words - wrong)),
+        mark(
+            Sample(
+                key=speaker,
+                speaker=speaker,
+                reference=" ".join(["one"] * words),
+                hypothesis=" ".join(["two"] * wrong + ["one"] * (words - wrong)),
+            )
         )
         for speaker, wrong in errors.items()
     ]

@@ -1,67 +1,69 @@
-"""What all methods are run on: the same recogniser, start, speakers and clock."""
+"""A venue in this process: all speakers are here, with everything that they have recorded."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
 
 from sordino.data import Utterance
-from sordino.data.clips import ClipStore
 from sordino.errors import ConfigError
-from sordino.evaluation import Sample, normalise
-from sordino.evaluation.ctc import Decoder, transcribe_clips
+from sordino.evaluation import Sample, mark
 from sordino.experiments.observer import Observer
-from sordino.experiments.personalised.entry import enter
+from sordino.experiments.personalised.equipment import equip
+from sordino.experiments.personalised.outcome import DEVELOPMENT, NEW, TEST, Heard, Outcome
 from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
+from sordino.experiments.personalised.venue import Party, Venue
 from sordino.experiments.placing import placed
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.federated import FederatedMethod, InProcess, ServerState
 from sordino.federated.ctc_training import CtcLearner
 from sordino.federated.private_steps import PrivateSteps
-from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
+from sordino.federated.work import Work
+from sordino.models.ctc import Recogniser
 from sordino.models.ctc.adapters import with_adapters
 from sordino.seeds import Seeds
 
-__all__ = ["Bench", "Heard", "make_bench"]
-
-_PUBLIC = "public"
+__all__ = ["Bench", "make_bench"]
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What models wrote for everybody's held-out utterances."""
-
-    test: Sequence[Sample]
-    development: Sequence[Sample]
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Everything that the methods have in common.
+@dataclass(frozen=True, kw_only=True)
+class Bench(Venue):
+    """See `Venue`.
 
     Attributes:
-        options: the experiment.
-        speakers: the clients.
-        recognisers: copies of one model, one for each client that is trained at a time.
-        clips: their frames.
-        decoder: reads their output.
-        start: the parameters that every method starts from, float32 [layout.size].
-        seeds: root of everything that the seed fixes.
+        speakers: everybody.
+        copies: the recogniser once more for each further client that is trained at a time.
     """
 
-    options: PersonalisedExperiment
     speakers: Speakers
-    recognisers: tuple[Recogniser, ...]
-    clips: ClipStore
-    decoder: Decoder
-    start: torch.Tensor
-    seeds: Seeds
+    copies: tuple[Recogniser, ...]
+
+    @property
+    def groups(self) -> Mapping[str, str]:
+        """Those who train."""
+        return {name: speaker.group for name, speaker in self.speakers.known.items()}
+
+    @property
+    def new_groups(self) -> Mapping[str, str]:
+        """The others."""
+        return {name: speaker.group for name, speaker in self.speakers.new.items()}
+
+    @property
+    def recordings(self) -> int:
+        """All training utterances."""
+        return sum(len(own) for own in self.training.values())
 
     @property
     def training(self) -> Mapping[str, Sequence[Utterance]]:
         """Each client's utterances to train on."""
         return {name: speaker.train for name, speaker in self.speakers.known.items()}
+
+    def party(self, name: str, method: FederatedMethod, *, private: PrivateSteps | None = None) -> Party:  # noqa: ARG002
+        """The clients, trained on the recogniser and its copies."""
+        return _Here(self, method, self.learners(private))
 
     def learners(self, private: PrivateSteps | None = None) -> tuple[CtcLearner, ...]:
         """New learners, whose work is counted from zero.
@@ -69,47 +71,91 @@ class Bench:
         Args:
             private: how their steps hide single recordings, if they do.
         """
-        local = self.options.federated.local
-        return tuple(CtcLearner(model, self.clips, self.training, local, private=private) for model in self.recognisers)
-
-    def welcoming(self) -> CtcLearner:
-        """One that has what the new speakers have; each may be trained on for as many passes as a client's."""
-        local = replace(self.options.federated.local, epochs=self.options.federated.passes)
-        few = {name: speaker.train for name, speaker in self.speakers.new.items()}
-        return CtcLearner(self.recognisers[0], self.clips, few, local)
+        first = replace(self.equipment.learner(self.training), private=private)
+        return (first, *(replace(first, recogniser=copy, work=Work()) for copy in self.copies))
 
     def adapting(self) -> CtcLearner:
         """One whose recogniser has adapters, which the others have not."""
-        options = self.options
-        model = load_recogniser(options.model, seed=_head(self.seeds))
-        model = with_adapters(model, width=options.evaluation.adapter_width, seed=self.seeds.at("adapters").integer())
-        return CtcLearner(model, self.clips, self.training, options.federated.local)
+        options, seeds = self.options, self.seeds.at("adapters")
+        model = self.equipment.copy(options.model.device)
+        model = with_adapters(model, width=options.evaluation.adapter_width, seed=seeds.integer())
+        return replace(self.equipment.learner(self.training), recogniser=model)
 
-    def listen(
-        self, values_of: Callable[[str], torch.Tensor], *, to: Mapping[str, Speaker], by: Recogniser | None = None
-    ) -> Heard:
-        """The held-out utterances of some speakers, each transcribed by the speaker's own model.
+    def heard(self, values_of: Callable[[str], torch.Tensor], *, by: Recogniser | None = None) -> Heard:
+        """What the clients' models make of their held-out utterances.
 
         Args:
-            values_of: the parameters for a speaker, float32 [layout.size].
-            to: the speakers.
-            by: the recogniser that the parameters are for; the clients' if not given.
+            values_of: the parameters for a client, float32 [layout.size].
+            by: the recogniser that they are for; the clients' if not given.
         """
-        test: list[Sample] = []
-        development: list[Sample] = []
-        model = by or self.recognisers[0]
-        for name, speaker in to.items():
-            model.flat.load(values_of(name))
-            written = transcribe_clips(
-                model,
-                self.clips,
-                [*speaker.test, *speaker.development],
-                decoder=self.decoder,
-                batch_size=self.options.evaluation.batch_size,
+        test, development = self._written(self.speakers.known, values_of, by)
+        return Heard(
+            test=[mark(sample) for sample in test],
+            development=[mark(sample) for sample in development],
+            transcripts={TEST: test, DEVELOPMENT: development},
+        )
+
+    def with_new(
+        self,
+        outcome: Outcome,
+        welcomed: Callable[[str, CtcLearner], torch.Tensor],
+        *,
+        by: Recogniser | None = None,
+    ) -> Outcome:
+        """See `Venue.with_new`. Models are made one by one, each when it is needed, in as many passes as a client may spend.
+
+        Args:
+            outcome: of the clients.
+            welcomed: makes the model of a new speaker, float32 [layout.size].
+            by: the recogniser that it is for; the clients' if not given.
+        """
+        new = self.speakers.new
+        if not new:
+            return outcome
+        few = {name: speaker.train for name, speaker in new.items()}
+        local = replace(self.options.federated.local, epochs=self.options.federated.passes)
+        learner = replace(self.equipment.learner(few), recogniser=by or self.model, options=local)
+        written, _ = self._written(new, lambda client: welcomed(client, learner), by)
+        recordings = sum(len(own) for own in few.values())
+        return replace(
+            outcome,
+            heard=replace(outcome.heard, transcripts={**outcome.heard.transcripts, NEW: written}),
+            new=[mark(sample) for sample in written],
+            new_passes=learner.work.passes / recordings if recordings else 0.0,
+        )
+
+    def _written(
+        self, speakers: Mapping[str, Speaker], values_of: Callable[[str], torch.Tensor], by: Recogniser | None
+    ) -> tuple[Sequence[Sample], Sequence[Sample]]:
+        """Everybody's test and development utterances, each transcribed by the speaker's own model."""
+        pairs = [self.equipment.write(speaker, values_of(name), by=by) for name, speaker in speakers.items()]
+        test, development = ([sample for pair in pairs for sample in pair[place]] for place in (0, 1))
+        return test, development
+
+
+class _Here(Party):
+    def __init__(self, bench: Bench, method: FederatedMethod, learners: tuple[CtcLearner, ...]) -> None:
+        self._bench, self._method, self._learners = bench, method, learners
+        self._backend, self._begun = InProcess(learners, tuple(bench.groups)), time.process_time()
+
+    @property
+    def backend(self) -> InProcess:
+        return self._backend
+
+    def hear(self, state: ServerState, *, seeds: Seeds) -> tuple[Heard, Work]:
+        method, layout, moment = self._method, self._bench.model.layout, (state.round + 1, 0)
+        models = {
+            client: method.personal(
+                method.parting(state, client, layout),
+                client,
+                learner=self._learners[0],
+                memory=self._backend.memory.of(client, moment),
+                seeds=seeds.at(client),
             )
-            test += written[: len(speaker.test)]
-            development += written[len(speaker.test) :]
-        return Heard(test, development)
+            for client in self._backend.clients()
+        }
+        work = sum((learner.work for learner in self._learners), Work(cpu_s=time.process_time() - self._begun))
+        return self._bench.heard(models.__getitem__), work
 
 
 def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None) -> Bench:
@@ -124,24 +170,18 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
         ConfigError: options that do not fit each other.
         DataError: recordings that cannot be used.
     """
-    if options.simulation.threads:
-        torch.set_num_threads(options.simulation.threads)
-    seeds = Seeds(options.seed)
-    vocabulary = tuple(dict.fromkeys(normalise(word) for word in options.model.vocabulary))
     first, *others = placed(options.simulation, options.model.device)
-    options = replace(options, model=replace(options.model, vocabulary=vocabulary, device=first))
-    model, clips = _heard_by(options.model, seeds, memory_mb=options.data.memory_mb)
-    _require_repeatable(model, options)
+    equipment = equip(replace(options, model=replace(options.model, device=first)))
+    _require_repeatable(equipment.model, equipment.options)
     splits = options.data.corpus.load(options.model.window_s)
-    speakers = speakers_of(splits, options.data, seeds)
-    for note in (*speakers.notes, *_not_taught(speakers, model)):
+    speakers = speakers_of(splits, options.data, equipment.seeds)
+    for note in (*speakers.notes, *_not_taught(speakers, equipment.model)):
         observer.note(note)
-    _admit_all(options, CtcLearner(model, clips, {}, options.federated.local), population=len(speakers.known))
+    equipment.admit_all(population=len(speakers.known))
     if start is None:
-        start = _trained(model, clips, options, seeds.at("start"), observer)
-    copies = [load_recogniser(replace(options.model, device=place), seed=_head(seeds)) for place in others]
-    decoder = Decoder(model.units, options.evaluation.decoding, vocabulary)
-    return Bench(options, speakers, (model, *copies), clips, decoder, start, seeds)
+        start = equipment.trained_start(observer)
+    copies = tuple(equipment.copy(place) for place in others)
+    return Bench(equipment=equipment, start=start, speakers=speakers, copies=copies)
 
 
 def _require_repeatable(model: Recogniser, options: PersonalisedExperiment) -> None:
@@ -155,20 +195,6 @@ def _require_repeatable(model: Recogniser, options: PersonalisedExperiment) -> N
         )
 
 
-def _admit_all(options: PersonalisedExperiment, learner: CtcLearner, *, population: int) -> None:
-    """Raises ConfigError if one of the methods cannot be run as asked, before any of them has trained for hours."""
-    for name, method in options.methods.items():
-        entry = enter(
-            options,
-            name,
-            method,
-            layout=learner.layout,
-            embedding_size=learner.embedding_size,
-            population=population,
-        )
-        method.require_hooks(step.phase for step in entry.plan.steps)
-
-
 def _not_taught(speakers: Speakers, model: Recogniser) -> tuple[str, ...]:
     """What the transcripts hold that the recogniser cannot write: every such word is an error of all methods."""
     texts = [utterance.text for speaker in speakers.known.values() for utterance in speaker.train]
@@ -180,30 +206,3 @@ def _not_taught(speakers: Speakers, model: Recogniser) -> tuple[str, ...]:
         f"{len(odd)} of {len(texts)} training transcripts hold what the output layer cannot write, such as {such!r}: it is "
         "not taught, and missed in the test; see model.vocabulary and model.alphabet.",
     )
-
-
-def _head(seeds: Seeds) -> int:
-    return seeds.at("output layer").integer()
-
-
-def _heard_by(options: CtcOptions, seeds: Seeds, *, memory_mb: float) -> tuple[Recogniser, ClipStore]:
-    model = load_recogniser(options, seed=_head(seeds))
-    clips = ClipStore(model.hear, num_mels=model.front.num_mels, window_s=options.window_s, limit_mb=memory_mb)
-    return model, clips
-
-
-def _trained(
-    model: Recogniser, clips: ClipStore, options: PersonalisedExperiment, seeds: Seeds, observer: Observer
-) -> torch.Tensor:
-    """The recogniser after training on public speech; as it is without any."""
-    begun = model.flat.snapshot()
-    if options.start.corpus is None:
-        return begun
-    public = options.start.corpus.load(options.model.window_s).train
-    spelt = [replace(utterance, text=normalise(utterance.text, utterance.language)) for utterance in public]
-    learner = CtcLearner(model, clips, {_PUBLIC: spelt}, options.start.local)
-    result = learner.fit(_PUBLIC, begun, seeds=seeds)
-    observer.note(
-        f"start: {options.start.local.epochs} passes over {len(spelt)} public utterances, mean loss {result.loss:.3f}."
-    )
-    return begun + result.update.values

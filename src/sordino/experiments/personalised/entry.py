@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Final
 from sordino._check import told_as
 from sordino.errors import ConfigError
 from sordino.experiments.personalised.rehearsal import price_of
-from sordino.experiments.personalised.speakers import Speaker
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod
 from sordino.federated.methods.base import KEY
@@ -88,24 +87,29 @@ def _refuse_questions(phases: Sequence[Phase], name: str) -> None:
             )
 
 
-def terms_of(options: PersonalisedExperiment, *, speakers: Mapping[str, Speaker]) -> Terms:
+def terms_of(
+    options: PersonalisedExperiment, *, population: int, recordings: int, caveats: Sequence[str] = ()
+) -> Terms:
     """What the ledger's guarantee is about. It holds what all methods released; a budget is of each by itself.
 
     Args:
         options: the experiment.
-        speakers: who takes part.
+        population: how many speakers take part.
+        recordings: that all of them train on.
+        caveats: what else the guarantee does not cover, in words.
 
     Raises:
         ConfigError: a delta that does not fit.
     """
     if options.recording_privacy is None:
-        terms = _rounds_terms(options, population=len(speakers))
+        terms = _rounds_terms(options, population=population)
     else:
         terms = options.recording_privacy.terms(
-            recordings=sum(len(speaker.train) for speaker in speakers.values()),
+            recordings=recordings,
             seeded=options.simulation.seeded,
             caveats=(_CAVEAT,),
         )
+    terms = replace(terms, caveats=(*terms.caveats, *caveats))
     once = len(options.methods) * len(options.repetitions) == 1
     return terms if once else replace(terms, budget=None)
 

@@ -4,37 +4,55 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+import torch
 from safetensors.torch import load_file, save
 
 from sordino.config import to_toml
+from sordino.errors import ConfigError
+from sordino.evaluation import Mark, pooled
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
-from sordino.experiments.personalised.bench import Bench, make_bench
-from sordino.experiments.personalised.entrant import Outcome, compete
+from sordino.experiments.personalised.bench import make_bench
+from sordino.experiments.personalised.entrant import compete
 from sordino.experiments.personalised.entry import terms_of
 from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
+from sordino.experiments.personalised.outcome import Outcome
 from sordino.experiments.personalised.references import adapt_each, train_together, untouched
-from sordino.experiments.personalised.speakers import groups_of
+from sordino.experiments.personalised.speakers import members
+from sordino.experiments.personalised.venue import Venue
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
-from sordino.privacy import Ledger, guaranteed, make_statement
+from sordino.privacy import Ledger, Terms, guaranteed, make_statement
 from sordino.records import RunFolder, replace_file
 
-__all__ = ["run_personalised"]
+__all__ = ["MakesVenues", "run_personalised"]
 
 TEST_IS: Final = "held-out utterances of the speakers who train, each heard by the speaker's own model"
 
 _REFERENCES: Final = {"start": untouched, "central": train_together, "sd-adapters": adapt_each}
 
 
+class MakesVenues(Protocol):
+    """Finds the speakers of an experiment under its seed, and gives them the start that was kept or a new one."""
+
+    def __call__(
+        self, options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None
+    ) -> Venue: ...
+
+
 def run_personalised(
-    options: PersonalisedExperiment, path: Path, *, resume: bool = False, observer: Observer | None = None
+    options: PersonalisedExperiment,
+    path: Path,
+    *,
+    resume: bool = False,
+    observer: Observer | None = None,
+    at: MakesVenues = make_bench,
 ) -> dict[str, Any]:
     """Runs every method and reference that is not done yet, and compares them.
 
@@ -45,6 +63,7 @@ def run_personalised(
         path: where the run folder is made; nothing is made before corpus, model and start are there.
         resume: continue the interrupted run at ``path`` instead.
         observer: is told the progress.
+        at: where the speakers are; in this process if not given.
 
     Returns:
         What ``sordino run --json`` prints.
@@ -55,17 +74,17 @@ def run_personalised(
     """
     started, observer = time.monotonic(), observer or Silent()
     folder = RunFolder.claim(path, resume=resume)
-    first = _bench(options, folder, options.repetitions[0], observer)
+    first = _venue(options, folder, options.repetitions[0], observer, at)
     folder.begin(config=to_toml(options))
     outcomes: dict[str, list[Outcome]] = {}
-    with Ledger(folder.ledger, terms=terms_of(first.options, speakers=first.speakers.known)) as ledger:
+    with Ledger(folder.ledger, terms=_terms(first)) as ledger:
         for place, seed in enumerate(options.repetitions):
-            bench = first if place == 0 else _bench(options, folder, seed, observer)
-            replace_file(_start_file(folder, seed), save({"values": bench.start}))
-            for name, entrant in _entrants(bench, ledger, _Telling(observer, options, place)):
-                outcome = _outcome(folder, f"{name}-seed{seed}", entrant, ledger)
+            venue = first if place == 0 else _venue(options, folder, seed, observer, at)
+            replace_file(_start_file(folder, seed), save({"values": venue.start}))
+            for name, entrant in _entrants(venue, ledger, _Telling(observer, options, place)):
+                outcome = _outcome(folder, f"{name}-seed{seed}", entrant, ledger, speakers=venue.groups.keys())
                 outcomes.setdefault(name, []).append(outcome)
-                observer.note(f"{name}, seed {seed}: word error rate {100 * rates([outcome.test], {})['wer']:.1f} %")
+                observer.note(f"{name}, seed {seed}: word error rate {100 * _rate(outcome.heard.test):.1f} %")
         return _finish(first, folder, ledger, outcomes, seconds=time.monotonic() - started)
 
 
@@ -73,11 +92,15 @@ def _start_file(folder: RunFolder, seed: int) -> Path:
     return folder.path / "starts" / f"seed{seed}.safetensors"
 
 
-def _bench(options: PersonalisedExperiment, folder: RunFolder, seed: int, observer: Observer) -> Bench:
-    """What everything runs on under one seed, with the start of an interrupted run if there is one."""
+def _venue(options: PersonalisedExperiment, folder: RunFolder, seed: int, observer: Observer, at: MakesVenues) -> Venue:
+    """Where everything runs under one seed, with the start of an interrupted run if there is one."""
     kept = _start_file(folder, seed)
     start = load_file(kept)["values"] if kept.is_file() else None
-    return make_bench(replace(options, seed=seed), observer, start=start)
+    return at(replace(options, seed=seed), observer, start=start)
+
+
+def _terms(venue: Venue) -> Terms:
+    return terms_of(venue.options, population=len(venue.groups), recordings=venue.recordings, caveats=venue.caveats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,47 +127,58 @@ class _Telling:
         self.observer.progress(Progress(round=spent, rounds=self.options.num_steps, unit="pass", figures=words))
 
 
-def _entrants(bench: Bench, ledger: Ledger, telling: _Telling) -> Iterator[tuple[str, Callable[[], Outcome]]]:
+def _entrants(venue: Venue, ledger: Ledger, telling: _Telling) -> Iterator[tuple[str, Callable[[], Outcome]]]:
     """Everything that is compared, by name, and how it is run."""
-    for name in bench.options.evaluation.references:
-        yield name, partial(_REFERENCES[name], bench, ledger)
-    for place, (name, method) in enumerate(bench.options.methods.items()):
-        yield name, partial(compete, bench, name, method, ledger, after_round=replace(telling, place=place, name=name))
+    for name in venue.options.evaluation.references:
+        yield name, partial(_REFERENCES[name], venue, ledger)
+    for place, (name, method) in enumerate(venue.options.methods.items()):
+        yield name, partial(compete, venue, name, method, ledger, after_round=replace(telling, place=place, name=name))
 
 
-def _outcome(folder: RunFolder, name: str, entrant: Callable[[], Outcome], ledger: Ledger) -> Outcome:
-    """What is kept of an earlier process, or else the outcome of running it now."""
+def _outcome(
+    folder: RunFolder, name: str, entrant: Callable[[], Outcome], ledger: Ledger, *, speakers: Collection[str]
+) -> Outcome:
+    """What is kept of an earlier process, or else the outcome of running it now.
+
+    Raises:
+        ConfigError: what is kept is of other speakers.
+    """
     outcome = kept_outcome(folder, name)
     if outcome is None:
         outcome = entrant()
         keep_outcome(folder, name, outcome)
-    elif ledger.terms.seeded:
-        for charge in ledger.charges[
-            slice(*outcome.charges)
-        ]:  # a replay that the next method must not take for its own
+        return outcome
+    known = {mark.speaker for mark in outcome.heard.test}
+    if known != set(speakers):
+        raise ConfigError(
+            f"{name} was run with {len(known)} speakers, {len(known & set(speakers))} of whom are among the {len(speakers)} "
+            "that are here now: expected the same ones; bring them back, or begin another run with another --out."
+        )
+    if ledger.terms.seeded:  # replayed here, or the next method would take these charges for its own
+        for charge in ledger.charges[slice(*outcome.charges)]:
             ledger.charge(charge.event, round=charge.round)
     return outcome
 
 
 def _finish(
-    bench: Bench, folder: RunFolder, ledger: Ledger, outcomes: Mapping[str, Sequence[Outcome]], *, seconds: float
+    venue: Venue, folder: RunFolder, ledger: Ledger, outcomes: Mapping[str, Sequence[Outcome]], *, seconds: float
 ) -> dict[str, Any]:
     """Compares everything, and writes guarantee and result."""
-    options = bench.options
+    options = venue.options
     guarantee = make_statement(ledger.terms, ledger.events)
     folder.write_json(folder.privacy, guarantee.to_json())
-    written = {name: [outcome.test for outcome in repeated] for name, repeated in outcomes.items()}
+    marked = {name: [outcome.heard.test for outcome in repeated] for name, repeated in outcomes.items()}
     result = {
         "task": options.task,
         "run": str(folder.path),
         "test_is": TEST_IS,
         "seeds": list(options.repetitions),
-        "speakers": {name: speaker.group for name, speaker in bench.speakers.known.items()},
-        "new_speakers": {name: speaker.group for name, speaker in bench.speakers.new.items()},
+        "speakers": dict(venue.groups),
+        "new_speakers": dict(venue.new_groups),
         "new_utterances": options.data.new_utterances,
         "passes": options.federated.passes,
-        "methods": {name: _row(bench, ledger, name, repeated) for name, repeated in outcomes.items()},
-        "tests": differences(written, baseline=options.baseline),
+        "methods": {name: _row(venue, ledger, name, repeated) for name, repeated in outcomes.items()},
+        "tests": differences(marked, baseline=options.baseline),
         "best_on_development": _best(outcomes, list(options.methods)),
         "epsilon": guarantee.to_json()["epsilon"],
         "unit": guarantee.terms.unit,
@@ -155,18 +189,22 @@ def _finish(
     return result
 
 
-def _row(bench: Bench, ledger: Ledger, name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    options, first = bench.options, outcomes[0]
+def _row(venue: Venue, ledger: Ledger, name: str, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    options, first = venue.options, outcomes[0]
     return {
         "method": options.methods[name].name if name in options.methods else None,
-        **rates([outcome.test for outcome in outcomes], groups_of(bench.speakers.known)),
-        "by_seed": [rates([outcome.test], {})["wer"] for outcome in outcomes],
+        **rates([outcome.heard.test for outcome in outcomes], members(venue.groups)),
+        "by_seed": [_rate(outcome.heard.test) for outcome in outcomes],
         "development_wer": _development(outcomes),
         **asdict(first.cost),
         "cpu_s": math.fsum(outcome.cost.cpu_s for outcome in outcomes) / len(outcomes),
         "epsilon": _epsilon(ledger, first) if _promises(options) else None,
-        "new_speakers": _new(bench, outcomes),
+        "new_speakers": _new(venue, outcomes),
     }
+
+
+def _rate(marks: Sequence[Mark]) -> float:
+    return pooled(mark.words for mark in marks).rate
 
 
 def _promises(options: PersonalisedExperiment) -> bool:
@@ -174,12 +212,12 @@ def _promises(options: PersonalisedExperiment) -> bool:
     return options.privacy.mechanism != "none" or options.recording_privacy is not None
 
 
-def _new(bench: Bench, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
+def _new(venue: Venue, outcomes: Sequence[Outcome]) -> dict[str, Any] | None:
     """Error rates of speakers who never trained, and what their models took; None where there are none."""
-    if not bench.speakers.new:
+    if not venue.new_groups:
         return None
     passes = math.fsum(outcome.new_passes for outcome in outcomes) / len(outcomes)
-    return {**rates([outcome.new for outcome in outcomes], groups_of(bench.speakers.new)), "passes": passes}
+    return {**rates([outcome.new for outcome in outcomes], members(venue.new_groups)), "passes": passes}
 
 
 def _epsilon(ledger: Ledger, outcome: Outcome) -> float | None:
@@ -190,8 +228,8 @@ def _epsilon(ledger: Ledger, outcome: Outcome) -> float | None:
 
 
 def _development(outcomes: Sequence[Outcome]) -> float | None:
-    heard = [outcome.development for outcome in outcomes if outcome.development]
-    return rates(heard, {})["wer"] if heard else None
+    marks = [mark for outcome in outcomes for mark in outcome.heard.development]
+    return _rate(marks) if marks else None
 
 
 def _best(outcomes: Mapping[str, Sequence[Outcome]], methods: Sequence[str]) -> str | None:

@@ -15,7 +15,7 @@ from sordino.evaluation import normalise
 from sordino.experiments.tasks.personalised import PersonalisedData
 from sordino.seeds import Seeds
 
-__all__ = ["Speaker", "Speakers", "groups_of", "speakers_of"]
+__all__ = ["Speaker", "Speakers", "members", "speakers_of"]
 
 _NEW: Final = Seeds(0).at("new speakers")
 
@@ -52,15 +52,11 @@ class Speakers:
     notes: tuple[str, ...]
 
 
-def groups_of(speakers: Mapping[str, Speaker]) -> Mapping[str, tuple[str, ...]]:
-    """The speakers of each group; none where nobody has one."""
-    return {group: names for group, names in _by_group(speakers).items() if group}
-
-
-def _by_group(speakers: Mapping[str, Speaker]) -> Mapping[str, tuple[str, ...]]:
+def members(groups: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """The speakers of each group, from the group of each speaker."""
     found: dict[str, list[str]] = {}
-    for name, speaker in speakers.items():
-        found.setdefault(speaker.group, []).append(name)
+    for name, group in groups.items():
+        found.setdefault(group, []).append(name)
     return {group: tuple(names) for group, names in found.items()}
 
 
@@ -100,7 +96,8 @@ def _apart(speakers: Mapping[str, Speaker], count: int) -> tuple[str, ...]:
         raise ConfigError(
             f"data.new_speakers = {count} of {len(speakers)} speakers: expected fewer, so that somebody trains; lower it."
         )
-    orders = [_NEW.at(group).generator().permutation(names).tolist() for group, names in _by_group(speakers).items()]
+    groups = members({name: speaker.group for name, speaker in speakers.items()})
+    orders = [_NEW.at(group).generator().permutation(names).tolist() for group, names in groups.items()]
     in_turn = [name for turn in zip_longest(*orders) for name in turn if name is not None]
     return tuple(in_turn[:count])
 

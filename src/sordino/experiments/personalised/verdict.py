@@ -1,4 +1,4 @@
-"""From what all methods wrote to error rates by speaker and group, and to tests that say what they can."""
+"""From all methods' errors to error rates by speaker and group, and to tests that say what they can."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from sordino.evaluation import (
     Errors,
-    Sample,
+    Mark,
     WerReport,
     difference_interval,
     holm,
-    mapsswe,
+    matched_pairs,
+    pool,
     pooled,
-    score,
     sign_flip,
     speaker_interval,
 )
@@ -26,12 +26,12 @@ _SEEDS = Seeds(0).at("comparison")
 _LEVEL = 0.05
 
 
-def rates(repeated: Sequence[Sequence[Sample]], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+def rates(repeated: Sequence[Sequence[Mark]], groups: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """Word error rates of a method's models, each speaker having been heard by their own.
 
     Args:
-        repeated: what was written for all speakers, once under each seed; errors are pooled.
-        groups: the speakers of each group.
+        repeated: the errors in all speakers' utterances, once under each seed; they are pooled.
+        groups: the speakers of each group; those of none, under an empty name, are left out.
 
     Returns:
         ``wer``, ``ci95`` (over speakers), ``by_group``, ``by_speaker``, ``worst_speaker`` and ``cer``.
@@ -42,17 +42,15 @@ def rates(repeated: Sequence[Sequence[Sample]], groups: Mapping[str, Sequence[st
         "wer": report.wer,
         "ci95": list(report.ci95) if report.ci95 else None,
         "cer": report.cer,
-        "by_group": {group: _group(report, speakers) for group, speakers in groups.items()},
+        "by_group": {group: _group(report, speakers) for group, speakers in groups.items() if group},
         "by_speaker": {name: _rate(errors) for name, errors in report.by_speaker.items()},
         "worst_speaker": {"speaker": worst, "wer": report.by_speaker[worst].rate},
     }
 
 
-def _report(repeated: Sequence[Sequence[Sample]]) -> WerReport:
-    told_apart = [
-        replace(sample, key=f"{place}: {sample.key}") for place, samples in enumerate(repeated) for sample in samples
-    ]
-    return score(told_apart, seeds=_SEEDS)
+def _report(repeated: Sequence[Sequence[Mark]]) -> WerReport:
+    told_apart = [replace(mark, key=f"{place}: {mark.key}") for place, marks in enumerate(repeated) for mark in marks]
+    return pool(told_apart, seeds=_SEEDS)
 
 
 def _group(report: WerReport, speakers: Sequence[str]) -> dict[str, Any]:
@@ -69,7 +67,7 @@ def _rate(errors: Errors) -> float | None:
     return errors.rate if errors.words else None
 
 
-def differences(written: Mapping[str, Sequence[Sequence[Sample]]], *, baseline: str) -> dict[str, Any]:
+def differences(marked: Mapping[str, Sequence[Sequence[Mark]]], *, baseline: str) -> dict[str, Any]:
     """Every method against the baseline, on the same utterances of the same speakers.
 
     Two questions, each corrected by Holm over the methods: would other speakers show the difference (exact sign-flip over
@@ -77,7 +75,7 @@ def differences(written: Mapping[str, Sequence[Sequence[Sample]]], *, baseline: 
     (MAPSSWE, two-tailed, under the first seed alone: the same sentences under another seed are no others).
 
     Args:
-        written: each method's samples, once under each seed.
+        marked: each method's errors, once under each seed.
         baseline: the method that differences are taken to.
 
     Returns:
@@ -85,10 +83,10 @@ def differences(written: Mapping[str, Sequence[Sequence[Sample]]], *, baseline: 
         ``sign_flip_can_reject``, and for each other method under ``methods`` its ``difference`` (negative: fewer errors than
         the baseline), ``ci95``, ``sign_flip`` and ``mapsswe``.
     """
-    reports = {name: _report(repeated) for name, repeated in written.items()}
-    base, others = reports[baseline], [name for name in written if name != baseline]
+    reports = {name: _report(repeated) for name, repeated in marked.items()}
+    base, others = reports[baseline], [name for name in marked if name != baseline]
     flips = {name: sign_flip(reports[name].by_speaker, base.by_speaker) for name in others}
-    pairs = {name: mapsswe(written[name][0], written[baseline][0]) for name in others}
+    pairs = {name: matched_pairs(marked[name][0], marked[baseline][0]) for name in others}
     flip_holm = holm({name: flip.p for name, flip in flips.items()})
     pair_holm = holm({name: pair.p for name, pair in pairs.items() if pair.p is not None})
     least = min((min(1.0, len(others) * flip.least_p) for flip in flips.values()), default=1.0)
