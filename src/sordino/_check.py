@@ -16,14 +16,14 @@ __all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "one_of"
 def finite(name: str, value: float) -> float:
     """Raises ConfigError unless ``value`` is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
-        raise ConfigError(f"{name} = {value!r}: expected a finite number; set {name} to one.")
+        raise ConfigError(f"{name} = {value!r}: expected a finite number; set {name} to such a number.")
     return value
 
 
 def positive(name: str, value: float) -> float:
     """Raises ConfigError unless ``0 < value < inf``."""
     if finite(name, value) <= 0:
-        raise ConfigError(f"{name} = {value!r}: expected a number above 0; set {name} to one.")
+        raise ConfigError(f"{name} = {value!r}: expected a number above 0; set {name} to such a number.")
     return value
 
 
@@ -46,7 +46,7 @@ def fraction(name: str, value: float, *, zero: bool = False, one: bool = False) 
     low, high = "[" if zero else "(", "]" if one else ")"
     inside = (0 < finite(name, value) < 1) or (zero and value == 0) or (one and value == 1)
     if not inside:
-        raise ConfigError(f"{name} = {value!r}: expected a number in {low}0, 1{high}; set {name} to one.")
+        raise ConfigError(f"{name} = {value!r}: expected a number in {low}0, 1{high}; set {name} to such a number.")
     return value
 
 

@@ -125,7 +125,7 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
             f"{path}: extends itself through {' -> '.join(p.name for p in (*seen, path))}; break the circle."
         )
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin UTF-8 with a mark
     except FileNotFoundError:
         if seen:
             raise ConfigError(f"{path} does not exist, but {seen[-1]} extends it; correct that path.") from None
@@ -133,7 +133,10 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
             f"{path} does not exist; name an experiment file, or run without one for the default job."
         ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read as a text file ({error}); name a TOML experiment file.") from None
+        reason = "it is not UTF-8" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise ConfigError(
+            f"{path} cannot be read as a text file ({reason}); name a TOML experiment file, saved as UTF-8."
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}; correct that line.") from None
     parent = table.pop("extends", None)
@@ -141,7 +144,9 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if parent is None:
         return own
     if not isinstance(parent, str):
-        raise ConfigError(f"{path}: extends = {parent!r}: expected the path of another experiment file.")
+        raise ConfigError(
+            f"{path}: extends = {parent!r}: expected the path of another experiment file; write it in quotes."
+        )
     return _merge(_read(path.parent / parent, (*seen, path)), own)
 
 
@@ -219,9 +224,8 @@ def build(kind: type[O], table: Mapping[str, Any], *, at: str = "") -> O:
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in values:
-            raise ConfigError(
-                f"{_join(at, name)} is missing; set it ({field.metadata.get('help', 'see the documentation')})."
-            )
+            meaning = field.metadata.get("help", "see the documentation").rstrip(".")
+            raise ConfigError(f"{_join(at, name)} is missing; set it. It means: {meaning}.")
     return kind(**values)
 
 
@@ -314,15 +318,15 @@ def _choose(registry: Registry[Any], value: Any, at: str) -> Any:
     table = {"method": value} if isinstance(value, str) else value
     if not isinstance(table, Mapping) or not isinstance(table.get("method"), str):
         raise ConfigError(
-            f"{at} = {value!r}: expected a table such as {{method = {registry.names()[0]!r}}}; choose among "
-            f"{', '.join(registry.names())}."
+            f"{at} = {value!r}: expected a name such as {registry.names()[0]!r}, or a table whose method is one; choose "
+            f"among {', '.join(registry.names())}."
         )
     return build(registry.get(table["method"]), {key: item for key, item in table.items() if key != "method"}, at=at)
 
 
 def _describe(hint: Any) -> str:
     names = {
-        float: "a number",
+        float: "a number such as 0.5",
         int: "a whole number",
         str: "a text in quotes",
         bool: "true or false",

@@ -23,7 +23,7 @@ CHECKS: list[Callable[[str, float], float]] = [
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, True, "1", None, pytest.param(10**400, id="huge")])
 def test_what_is_no_finite_number_passes_no_check(check: Callable[[str, float], float], value: float) -> None:
-    with pytest.raises(ConfigError, match=r"z = .*: expected a finite number; set z to one\."):
+    with pytest.raises(ConfigError, match=r"z = .*: expected a finite number; set z to such a number\."):
         check("z", value)
 
 
@@ -57,7 +57,9 @@ def test_the_ends_of_a_fraction_count_on_request(zero: bool, one: bool) -> None:
 def test_messages_name_the_value_and_the_remedy() -> None:
     with pytest.raises(ConfigError, match=r"rounds = 0: expected at least 1; raise rounds\."):
         at_least("rounds", 0, 1)
-    with pytest.raises(ConfigError, match=r"clip_norm = -2: expected a number above 0; set clip_norm to one\."):
+    with pytest.raises(
+        ConfigError, match=r"clip_norm = -2: expected a number above 0; set clip_norm to such a number\."
+    ):
         positive("clip_norm", -2)
 
 

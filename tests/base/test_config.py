@@ -139,11 +139,15 @@ class TestLoading:
     def test_a_missing_file_a_folder_and_a_recording(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"gone\.toml does not exist; name an experiment file"):
             load(tmp_path / "gone.toml")
-        with pytest.raises(ConfigError, match="cannot be read as a text file"):
+        with pytest.raises(ConfigError, match=r"cannot be read as a text file \(Is a directory\)"):
             load(tmp_path)
         (tmp_path / "audio.wav").write_bytes(b"RIFF\xff\xfe")
-        with pytest.raises(ConfigError, match="cannot be read as a text file"):
+        with pytest.raises(ConfigError, match=r"cannot be read as a text file \(it is not UTF-8\)"):
             load(tmp_path / "audio.wav")
+
+    def test_a_byte_order_mark_is_passed_over(self, tmp_path: Path) -> None:
+        (tmp_path / "exp.toml").write_text("seed = 1\n", encoding="utf-8-sig")
+        assert load(tmp_path / "exp.toml") == {"seed": 1}
 
     def test_environment_variables_are_filled_in_everywhere(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -263,18 +267,21 @@ class TestBuilding:
             ({"corpus": 1}, "corpus = 1: expected a text in quotes; correct its type."),
             ({"out": 1}, "out = 1: expected a path in quotes; correct its type."),
             ({"betas": [0.9]}, "betas = [0.9]: expected 2 values; give that many."),
-            ({"betas": [0.9, "x"]}, "betas[1] = 'x': expected a number; correct its type."),
+            ({"betas": [0.9, "x"]}, "betas[1] = 'x': expected a number such as 0.5; correct its type."),
             ({"betas": 0.9}, "betas = 0.9: expected a list; correct its type."),
             ({"words": {"a": "x"}}, "words.a = 'x': expected a whole number; correct its type."),
             ({"words": 1}, "words = 1: expected a table; correct its type."),
             ({"privacy": 1}, "privacy = 1: expected a table; correct its type."),
-            ({"privacy": {"epsilon": "x"}}, "privacy.epsilon = 'x': expected a number; correct its type."),
-            ({"privacy": {"clip_norm": 10**400}}, "expected a number; correct its type."),
+            ({"privacy": {"epsilon": "x"}}, "privacy.epsilon = 'x': expected a number such as 0.5; correct its type."),
+            ({"privacy": {"clip_norm": 10**400}}, "expected a number such as 0.5; correct its type."),
             ({"privacy": {"clip_norm": -1.0}}, "privacy.clip_norm = -1.0: expected a number above 0"),
             ({"privacy": {"unit": "speakr"}}, "privacy.unit = 'speakr' is not known (did you mean 'speaker'?)"),
             ({"privacy": {"allocation": "splitt"}}, "rule 'splitt' is not known (did you mean 'split'?)"),
             ({"privacy": {"allocation": {"alpha": 1}}}, "unknown key 'privacy.allocation.alpha'"),
-            ({"privacy": {"allocation": 3}}, "privacy.allocation = 3: expected a table such as {method = 'flat'}"),
+            (
+                {"privacy": {"allocation": 3}},
+                "privacy.allocation = 3: expected a name such as 'flat', or a table whose method is one",
+            ),
             (
                 {"privacy": {"allocation": {"method": "split", "alhpa": 1}}},
                 "unknown key 'privacy.allocation.alhpa' (did you mean 'alpha'?); keys here: alpha, pools.",
@@ -291,7 +298,7 @@ class TestBuilding:
     def test_a_missing_key_is_explained(self) -> None:
         with pytest.raises(ConfigError) as caught:
             build(Experiment, {})
-        assert str(caught.value) == "corpus is missing; set it (Name of the corpus.)."
+        assert str(caught.value) == "corpus is missing; set it. It means: Name of the corpus."
 
 
 @dataclass(frozen=True)
@@ -382,7 +389,7 @@ def test_what_comes_from_a_file_is_plain_text(tmp_path: Path) -> None:
 
 
 def test_a_message_names_the_key_that_the_file_has() -> None:
-    with pytest.raises(ConfigError, match=r"^strict\.clip_norm = 0\.0: .*; set strict\.clip_norm to one\.$"):
+    with pytest.raises(ConfigError, match=r"^strict\.clip_norm = 0\.0: .*; set strict\.clip_norm to such a number\.$"):
         build(Two, {"strict": {"clip_norm": 0}})
     with pytest.raises(ConfigError, match=r"^others\.loose\.clip_norm = -1\.0"):
         build(Two, {"others": {"loose": {"clip_norm": -1}}})

@@ -21,6 +21,7 @@ MISTAKES = [
     (["privacy.noise_multiplier='loud'"], ["privacy.noise_multiplier", "'loud'", "number"]),
     (["privacy.grouping=tensors"], ["tensors", "did you mean 'tensor'"]),
     (["federated.rounds=0"], ["federated.rounds", "0"]),
+    (["federated.rounds=10000000000"], ["federated.rounds", "at most 100000"]),
     (["federated.cohort.rate=1.5"], ["federated.cohort.rate", "1.5"]),
     (["federated.cohort={method='fixed',size=9}"], ["9", "population of 6"]),
     (["federated.local.learning_rate=1"], ["federated.local.learning_rate", "keys here"]),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
-from sordino._check import at_least, fraction, positive
+from sordino._check import at_least, at_most, fraction, positive
 from sordino.config import Choice, option
 from sordino.federated.methods.base import METHODS, FederatedMethod
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.privacy import COHORTS, CohortSampler, Poisson
 
 __all__ = ["FederatedOptions", "LocalOptions"]
+
+_MOST_ROUNDS: Final = 100_000
+"""More are a slip of the keyboard, which the accountant would count for hours or run out of memory over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +53,5 @@ class FederatedOptions:
     dropout_rate: float = option("Chance that a drawn client never answers, to rehearse unreliable sites.", 0.0)
 
     def __post_init__(self) -> None:
-        at_least("federated.rounds", self.rounds, 1)
+        at_most("federated.rounds", at_least("federated.rounds", self.rounds, 1), _MOST_ROUNDS)
         fraction("federated.dropout_rate", self.dropout_rate, zero=True)

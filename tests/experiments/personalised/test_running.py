@@ -221,9 +221,9 @@ def test_two_guarantees_at_once_are_refused(small: Small, changes: list[str], wo
         ("methods.fedavg=fedavgg", "did you mean 'fedavg'"),
         (
             "methods.similarity.temperature=0",
-            r"^methods.similarity.temperature = 0.0: .*; set methods.similarity.temperature to one",
+            r"^methods.similarity.temperature = 0.0: .*; set methods.similarity.temperature to such a number",
         ),
-        ("start.local.lr=-1", "^start.local.lr = -1.0: .*; set start.local.lr to one"),
+        ("start.local.lr=-1", "^start.local.lr = -1.0: .*; set start.local.lr to such a number"),
         ("start.corpus.speakers=0", "^start.corpus.speakers = 0: .*; raise start.corpus.speakers"),
     ],
 )
