@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from sordino.data import PARTITIONS, BySession, Client, Partition, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, PrivacyError
@@ -74,3 +75,19 @@ def test_personal_models_are_not_measured_as_one(small: Path, method: str) -> No
 def test_noise_at_the_clients_is_not_passed_over(small: Path) -> None:
     with pytest.raises(ConfigError, match='expected "server" here'):
         assemble(load_experiment(small, ["privacy.noised_by=clients"]))
+
+
+def test_a_second_run_takes_from_disk_what_the_first_computed(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sordino.data.shelf.cache_root", lambda: tmp_path)
+    updates = []
+    for disk_mb in (0, 50, 50):
+        parts = assemble(load_experiment(small, ["model.train_encoder=false", f"data.disk_mb={disk_mb}"]))
+        learner, client = parts.backend.learners[0], parts.backend.clients()[0]
+        if len(updates) == 2:
+            monkeypatch.setattr("sordino.data.batches.read_audio", lambda *_, **__: pytest.fail("computed again"))
+        updates.append(learner.fit(client, parts.model.flat.snapshot(), seeds=Seeds(0)).update.values)
+        assert (tmp_path / "frames").exists() == (disk_mb > 0)
+    assert torch.equal(updates[0], updates[1])
+    assert torch.equal(updates[0], updates[2])

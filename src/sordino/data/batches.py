@@ -1,23 +1,23 @@
-"""Utterances in, model input out, with what was computed of recent clips kept in memory."""
+"""Utterances in, model input out, with what was computed of recent clips kept."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from sordino._check import at_least
 from sordino.data.audio import SAMPLE_RATE_HZ, read_audio
+from sordino.data.clip_memory import ClipMemory
 from sordino.data.features import LogMel
 from sordino.data.pauses import split_at_pauses
-from sordino.data.recent import Recent
+from sordino.data.shelf import Shelf
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
-__all__ = ["Encoder", "FeatureStore", "identity"]
+__all__ = ["Encoder", "FeatureStore"]
 
 
 class Encoder(Protocol):
@@ -44,28 +44,29 @@ class FeatureStore:
     |---|---|
     | the recording is replaced (another size or time of change) | the clip is computed again |
     | the encoder's weights change, or another encoder asks | the clip is computed again: its digest is another |
-    | everything together is larger than ``limit_mb`` | the clips that were used the longest ago are forgotten |
+    | everything together is larger than ``limit_mb`` | the clips that were used the longest ago leave memory |
     | several threads ask at once | they share what is kept |
 
     Args:
         num_mels: number of mel bands of the model's encoder.
         window_s: the model's window in seconds.
         limit_mb: most memory for what is kept, in 10^6 bytes.
+        shelf: keeps it beyond that and beyond this process; None: nothing is written to disk.
     """
 
-    def __init__(self, num_mels: int, window_s: float, *, limit_mb: float = 512) -> None:
+    def __init__(self, num_mels: int, window_s: float, *, limit_mb: float = 512, shelf: Shelf | None = None) -> None:
         self.log_mel = LogMel(num_mels, window_s)
-        self._recent: Recent[torch.Tensor] = Recent(int(at_least("limit_mb", limit_mb, 0) * 1e6))
+        self._memory = ClipMemory(limit_mb, shelf=shelf)
 
     @property
     def limit_bytes(self) -> int:
         """Most memory for what is kept."""
-        return self._recent.limit_bytes
+        return self._memory.recent.limit_bytes
 
     @property
     def bytes_kept(self) -> int:
         """Memory that is taken now."""
-        return self._recent.bytes_kept
+        return self._memory.recent.bytes_kept
 
     def features(self, utterances: Sequence[Utterance], *, encoder: Encoder | None = None) -> torch.Tensor:
         """Model input for clips that fit into the window.
@@ -101,15 +102,16 @@ class FeatureStore:
         return _exact(self._pieces(utterance, encoder, _digest(encoder)), encoder)
 
     def _pieces(self, utterance: Utterance, encoder: Encoder | None, digest: str) -> torch.Tensor:
-        """The windows as they are kept, from memory where possible."""
-        key = (identity(utterance), digest)
-        kept = self._recent.get(key)
-        if kept is None:
-            kept = self._log_mels(utterance)
+        """The windows as they are kept."""
+
+        def compute() -> tuple[torch.Tensor]:
+            windows = self._log_mels(utterance)
             if encoder is not None:  # one by one: in a batch of another size the last bits would be others
-                kept = torch.cat([encoder(window[None].float()) for window in kept])
-            self._recent.put(key, kept, num_bytes=kept.nbytes)
-        return kept
+                windows = torch.cat([encoder(window[None].float()) for window in windows])
+            return (windows,)
+
+        made_by = f"windows: {self.log_mel.num_mels} mels, {self.log_mel.window_s} s, {digest}"
+        return self._memory.of(utterance, compute, made_by=made_by)[0]
 
     def _log_mels(self, utterance: Utterance) -> torch.Tensor:
         """float16 [windows, num_mels, frames]."""
@@ -125,12 +127,3 @@ def _exact(kept: torch.Tensor, encoder: Encoder | None) -> torch.Tensor:
 
 def _digest(encoder: Encoder | None) -> str:
     return "" if encoder is None else encoder.digest
-
-
-def identity(utterance: Utterance) -> Hashable:
-    """What stays the same while the recording is not replaced."""
-    try:
-        found = utterance.audio.stat()
-    except OSError:  # reading it says what is wrong
-        return utterance.key
-    return utterance.key, found.st_size, found.st_mtime_ns

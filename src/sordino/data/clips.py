@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from sordino._check import at_least, positive
+from sordino._check import positive
 from sordino.data.audio import SAMPLE_RATE_HZ, read_audio
-from sordino.data.batches import identity
+from sordino.data.clip_memory import ClipMemory
 from sordino.data.features import FRAMES_PER_S, LogMel
 from sordino.data.pauses import split_at_pauses
-from sordino.data.recent import Recent
+from sordino.data.shelf import Shelf
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
@@ -44,7 +44,7 @@ class ClipStore:
     | what happens | then |
     |---|---|
     | the recording is replaced (another size or time of change) | the clip is computed again |
-    | everything together is larger than ``limit_mb`` | the clips that were used the longest ago are forgotten |
+    | everything together is larger than ``limit_mb`` | the clips that were used the longest ago leave memory |
     | the listener changes | make another store |
 
     Args:
@@ -52,13 +52,25 @@ class ClipStore:
         num_mels: mel bands of the log-mels that it takes; None if it takes samples.
         window_s: longest piece in seconds.
         limit_mb: most memory for what is kept, in 10^6 bytes.
+        shelf: keeps it beyond that and beyond this process; None: nothing is written to disk.
+        digest: fingerprint of the listener, by which a shelf tells its frames from those of others; not used without one.
     """
 
-    def __init__(self, listener: Listener, *, num_mels: int | None, window_s: float, limit_mb: float = 512) -> None:
+    def __init__(
+        self,
+        listener: Listener,
+        *,
+        num_mels: int | None,
+        window_s: float,
+        limit_mb: float = 512,
+        shelf: Shelf | None = None,
+        digest: str = "",
+    ) -> None:
         self.window_s = positive("window_s", window_s)
+        self._memory = ClipMemory(limit_mb, shelf=shelf if digest else None)
+        self._made_by = f"pieces: {num_mels} mels, {window_s} s, {digest}"
         self._listener = listener
         self._log_mel = None if num_mels is None else LogMel(num_mels, (_frames(window_s) + _SILENCE) / FRAMES_PER_S)
-        self._recent: Recent[tuple[torch.Tensor, ...]] = Recent(int(at_least("limit_mb", limit_mb, 0) * 1e6))
 
     def clip(self, utterance: Utterance) -> torch.Tensor:
         """Frames of a clip that fits into the window: float32 [frames, width].
@@ -80,14 +92,13 @@ class ClipStore:
         Raises:
             DataError: the recording is unusable.
         """
-        key = identity(utterance)
-        kept = self._recent.get(key)
-        if kept is None:
+
+        def compute() -> tuple[torch.Tensor, ...]:
             audio = read_audio(utterance.audio, offset_s=utterance.offset_s, duration_s=utterance.duration_s)
             parts = split_at_pauses(audio, int(self.window_s * SAMPLE_RATE_HZ))
-            kept = tuple(self._listener(torch.from_numpy(self._prepared(part))) for part in parts)
-            self._recent.put(key, kept, num_bytes=sum(piece.nbytes for piece in kept))
-        return kept
+            return tuple(self._listener(torch.from_numpy(self._prepared(part))).contiguous() for part in parts)
+
+        return self._memory.of(utterance, compute, made_by=self._made_by)
 
     def _prepared(self, audio: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Samples, or the log-mels as in a longer window, where silence follows: float32 [num_mels, frames]."""

@@ -96,7 +96,9 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
             f"privacy.population = {terms.population}, but the training data has {len(clients)} clients; "
             "declare at least that many, since the population decides the divisor."
         )
-    features = shared.features(options.data.corpus, model, limit_mb=options.data.memory_mb)
+    features = shared.features(
+        options.data.corpus, model, limit_mb=options.data.memory_mb, disk_mb=options.data.disk_mb
+    )
     copies = tuple(_load(options.model, place, seeds) for place in others)
     plan = make_plan(
         options.privacy,

@@ -8,6 +8,7 @@ from typing import Any
 
 from sordino.config import dump
 from sordino.data import Corpus, FeatureStore, Splits, Utterance
+from sordino.data.shelf import Shelf
 from sordino.evaluation import Sample, normalise
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.models import SpeechLLM
@@ -25,7 +26,7 @@ class Shared:
 
     transcripts: dict[str, list[Sample]] = field(default_factory=dict)
     _splits: dict[str, Splits] = field(default_factory=dict)
-    _features: dict[tuple[str, int, float, float], FeatureStore] = field(default_factory=dict)
+    _features: dict[tuple[str, int, float, float, float], FeatureStore] = field(default_factory=dict)
 
     def splits(self, corpus: Corpus, window_s: float) -> Splits:
         """The corpus for a window, its training transcripts normalised."""
@@ -35,11 +36,12 @@ class Shared:
             self._splits[key] = replace(splits, train=tuple(_normalised(utterance) for utterance in splits.train))
         return self._splits[key]
 
-    def features(self, corpus: Corpus, model: SpeechLLM, *, limit_mb: float) -> FeatureStore:
+    def features(self, corpus: Corpus, model: SpeechLLM, *, limit_mb: float, disk_mb: float = 0) -> FeatureStore:
         """The log-mels that a model wants of a corpus, or what its frozen encoder makes of them."""
-        key = (_fingerprint(corpus), model.num_mels, model.window_s, limit_mb)
+        key = (_fingerprint(corpus), model.num_mels, model.window_s, limit_mb, disk_mb)
         if key not in self._features:
-            self._features[key] = FeatureStore(model.num_mels, model.window_s, limit_mb=limit_mb)
+            shelf = Shelf(int(disk_mb * 1e6)) if disk_mb else None
+            self._features[key] = FeatureStore(model.num_mels, model.window_s, limit_mb=limit_mb, shelf=shelf)
         return self._features[key]
 
     @staticmethod

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 
 import torch
 from transformers import PreTrainedModel
+
+from sordino.models.fingerprint import fingerprint
 
 __all__ = ["Encoded", "FrozenEncoder"]
 
@@ -51,12 +52,7 @@ class FrozenEncoder:
         return self._hashed[1]
 
     def _fingerprint(self) -> str:
-        config = json.dumps(self._encoder.config.to_dict(), sort_keys=True, default=str)
-        digest = hashlib.sha256(f"{self._encoder.device.type} {config}".encode())
-        for name, tensor in self._encoder.state_dict().items():
-            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-            digest.update(tensor.cpu().contiguous().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return fingerprint(self._encoder, json.dumps(self._encoder.config.to_dict(), sort_keys=True, default=str))
 
     @torch.no_grad()
     def __call__(self, log_mels: torch.Tensor) -> torch.Tensor:

@@ -226,3 +226,24 @@ def test_mistakes_are_refused_with_a_remedy(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(ConfigError, match="is a 'wavlm' model"):
         load_recogniser(CtcOptions(base=str(tmp_path)))
+
+
+def test_the_fronts_digest_names_whatever_its_frames_depend_on(
+    whisper: Callable[..., Recogniser], tmp_path: Path
+) -> None:
+    recogniser = whisper()
+    digest = recogniser.front_digest
+    with torch.no_grad():
+        recogniser.flat.values.add_(1)
+    assert recogniser.front_digest == digest == whisper(layers=1).front_digest, "training leaves it"
+    assert whisper(window_s=0.5).front_digest != digest
+    with torch.no_grad():
+        next(recogniser.front.parameters()).add_(1)
+    assert recogniser.front_digest != digest
+
+    write_waveform_model(tmp_path, "hubert", stable=True)
+    digests = []
+    for normalise in (True, False):
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps({"do_normalize": normalise}), encoding="utf-8")
+        digests.append(load_recogniser(CtcOptions(base=str(tmp_path), window_s=1.0)).front_digest)
+    assert digests[0] != digests[1]

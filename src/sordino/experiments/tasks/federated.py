@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from sordino._check import at_least
 from sordino.config import Choice, option
@@ -19,7 +19,14 @@ from sordino.privacy import PrivacyOptions
 if TYPE_CHECKING:
     from sordino.experiments.observer import Observer
 
-__all__ = ["DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
+__all__ = ["DISK", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
+
+
+DISK: Final = (
+    "Room in sordino's cache folder, in 10^6 bytes, where what was computed of clips outlives memory and run: speech in "
+    "another form, readable by this user alone. 0: nothing is written; speed only."
+)
+"""What ``disk_mb`` is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +41,11 @@ class DataOptions:
         "Memory for what is computed of clips once, log-mels or a frozen encoder's output, in 10^6 bytes; speed only.",
         512.0,
     )
+    disk_mb: float = option(DISK, 0.0)
 
     def __post_init__(self) -> None:
         at_least("data.memory_mb", self.memory_mb, 0)
+        at_least("data.disk_mb", self.disk_mb, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ from sordino.models.attention import padding_bias
 from sordino.models.ctc.loss import ctc_loss
 from sordino.models.ctc.parts import Front, Parts
 from sordino.models.ctc.units import Units
+from sordino.models.fingerprint import fingerprint
 from sordino.models.flat import FlatModule, FlatParameters, trainable
 
 __all__ = ["SD", "SI", "Frames", "Outputs", "Recogniser"]
@@ -163,6 +164,11 @@ class Recogniser(FlatModule):
             )  # of nn.Dropout, and of transformers' attention and layers
         )
         return any(isinstance(rate, float) and rate > 0 for rate in rates)
+
+    @property
+    def front_digest(self) -> str:
+        """Fingerprint of whatever `hear` computes."""
+        return fingerprint(self.front, repr(self.front))
 
     @torch.no_grad()
     def hear(self, clip: torch.Tensor) -> torch.Tensor:

@@ -49,6 +49,10 @@ class WaveformFront(Front):
         self.layer_norm = nn.Identity() if body.config.do_stable_layer_norm else body.encoder.layer_norm
         self._normalise = normalise
 
+    def extra_repr(self) -> str:
+        """Whatever no layer says of itself."""
+        return f"normalise={self._normalise}"
+
     def forward(self, clip: torch.Tensor) -> torch.Tensor:
         if self._normalise:
             clip = (clip - clip.mean()) / torch.sqrt(clip.var(unbiased=False) + 1e-7)
