@@ -13,6 +13,7 @@ from transformers import HubertConfig, HubertModel
 from sordino.errors import ConfigError
 from sordino.experiments.observer import Silent
 from sordino.experiments.personalised.bench import make_bench
+from sordino.experiments.personalised.equipment import equip
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
 from sordino.seeds import Seeds
@@ -26,7 +27,7 @@ def test_workers_on_named_devices_train_alike(small: Small) -> None:
     updates = []
     for changes in ([], ['simulation.devices=["cpu", "cpu"]']):
         bench = make_bench(small("simulation.workers=2", *changes), Silent(), start=NOTHING)
-        client, start = next(iter(bench.training)), bench.recognisers[0].flat.snapshot()
+        client, start = next(iter(bench.training)), bench.model.flat.snapshot()
         updates += [learner.fit(client, start, seeds=Seeds(1)).update.values for learner in bench.learners()]
     assert len(updates) == 4
     assert updates[0].any()
@@ -41,9 +42,27 @@ def test_each_copy_is_loaded_onto_its_own_device(small: Small, monkeypatch: pyte
         return load_recogniser(replace(options, device="cpu"), seed=seed)
 
     monkeypatch.setattr("sordino.experiments.placing.available_device", torch.device)
-    monkeypatch.setattr("sordino.experiments.personalised.bench.load_recogniser", load)
+    monkeypatch.setattr("sordino.experiments.personalised.equipment.load_recogniser", load)
     make_bench(small("simulation.workers=3", 'simulation.devices=["cuda:0", "cuda:1"]'), Silent(), start=NOTHING)
     assert loaded == ["cuda:0", "cuda:1", "cuda:0"]
+
+
+def test_frames_outlive_the_process_where_its_own_experiment_says_so(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sordino.data.shelf.cache_root", lambda: tmp_path)
+    options, frames = small("data.disk_mb=50"), []
+    for _ in range(2):
+        bench = make_bench(options, Silent(), start=NOTHING)
+        utterance = next(iter(bench.training.values()))[0]
+        frames.append(bench.equipment.clips.clip(utterance))
+        monkeypatch.setattr("sordino.data.clips.read_audio", lambda *_, **__: pytest.fail("computed again"))
+    assert torch.equal(*frames)
+    assert len(list((tmp_path / "frames").iterdir())) == 1
+
+    monkeypatch.undo()
+    monkeypatch.setattr("sordino.data.shelf.cache_root", lambda: pytest.fail("a node's disk is its own"))
+    equip(options)
 
 
 def test_a_device_that_is_not_there_is_refused_by_its_key(small: Small) -> None:
@@ -58,4 +77,4 @@ def test_workers_do_not_share_a_stream_of_dropout_masks(small: Small, tmp_path: 
     hubert = f"model.base={tmp_path}"
     with pytest.raises(ConfigError, match=r"simulation\.workers = 2 with .* drops units while it trains"):
         make_bench(small("simulation.workers=2", hubert), Silent(), start=NOTHING)
-    assert make_bench(small("simulation.workers=1", hubert), Silent(), start=NOTHING).recognisers[0].drops_units
+    assert make_bench(small("simulation.workers=1", hubert), Silent(), start=NOTHING).model.drops_units

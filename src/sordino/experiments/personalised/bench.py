@@ -171,7 +171,8 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
         DataError: recordings that cannot be used.
     """
     first, *others = placed(options.simulation, options.model.device)
-    equipment = equip(replace(options, model=replace(options.model, device=first)))
+    options = replace(options, model=replace(options.model, device=first))
+    equipment = equip(options, disk_mb=options.data.disk_mb)
     _require_repeatable(equipment.model, equipment.options)
     splits = options.data.corpus.load(options.model.window_s)
     speakers = speakers_of(splits, options.data, equipment.seeds)

@@ -9,6 +9,7 @@ import torch
 
 from sordino.data import Utterance
 from sordino.data.clips import ClipStore
+from sordino.data.shelf import Shelf
 from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
 from sordino.experiments.observer import Observer
@@ -99,8 +100,12 @@ class Equipment:
         return begun + result.update.values
 
 
-def equip(options: PersonalisedExperiment) -> Equipment:
+def equip(options: PersonalisedExperiment, *, disk_mb: float = 0) -> Equipment:
     """Loads the recogniser.
+
+    Args:
+        options: the experiment.
+        disk_mb: room on this machine's disk for frames, in 10^6 bytes; another's experiment does not decide that.
 
     Raises:
         ConfigError: options that do not fit each other.
@@ -116,6 +121,8 @@ def equip(options: PersonalisedExperiment) -> Equipment:
         num_mels=model.front.num_mels,
         window_s=options.model.window_s,
         limit_mb=options.data.memory_mb,
+        shelf=Shelf(int(disk_mb * 1e6)) if disk_mb else None,
+        digest=model.front_digest if disk_mb else "",
     )
     return Equipment(options, model, clips, Decoder(model.units, options.evaluation.decoding, vocabulary), seeds)
 

@@ -14,7 +14,7 @@ from sordino.data import CORPORA, Corpus
 from sordino.errors import ConfigError
 from sordino.evaluation.ctc import DecodingOptions
 from sordino.experiments.tasks.base import TASKS, Experiment
-from sordino.experiments.tasks.federated import SimulationOptions
+from sordino.experiments.tasks.federated import DISK, SimulationOptions
 from sordino.federated.methods.base import KEY, METHODS, FederatedMethod
 from sordino.federated.options import LocalOptions
 from sordino.models.ctc import CtcOptions
@@ -65,6 +65,7 @@ class PersonalisedData:
     )
     group: str = option("Attribute of the utterances that error rates are also given by.", "severity")
     memory_mb: float = option("Memory for frames that are computed once, in 10^6 bytes; speed only.", 512.0)
+    disk_mb: float = option(DISK, 0.0)
 
     def __post_init__(self) -> None:
         fraction("data.held_out", self.held_out, zero=True)
@@ -73,6 +74,7 @@ class PersonalisedData:
         at_least("data.new_speakers", self.new_speakers, 0)
         at_least("data.new_utterances", self.new_utterances, 0)
         at_least("data.memory_mb", self.memory_mb, 0)
+        at_least("data.disk_mb", self.disk_mb, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
