@@ -109,9 +109,9 @@ def voices(tmp_path: Path) -> Path:
 
 def test_splits_clients_and_shared_speakers_of_a_corpus(voices: Path, tmp_path: Path) -> None:
     done = sordino("data", "prepare", "mls", voices, tmp_path / "out")
-    assert "4 utterances, 0.00 h, 2 speakers: 1, 2" in done.stdout
+    assert "4 utterances, 0.0011 h, 2 speakers: 1, 2" in done.stdout
     table = [line.replace("│", " ").split() for line in done.stdout.splitlines() if " de " in line]
-    assert table == [["test", "de", "1", "0.00", "1", "0.000"], ["train", "de", "3", "0.00", "2", "0.000"]]
+    assert table == [["test", "de", "1", "0.00028", "1", "0.00028"], ["train", "de", "3", "0.00083", "2", "0.00042"]]
     assert "1 speaker is both in test and in train: 1\n" in done.stdout
     assert "left out 1 (unreadable):" in done.stdout
     assert "headers" not in done.stdout

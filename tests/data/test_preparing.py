@@ -66,6 +66,7 @@ class TestFolder:
         [
             ("metadata.csv", "file_name,Transcription,client_id,locale,age\nx/é.wav,one,p1,en,40\ny.wav,two,p2,,\n"),
             ("metadata.csv", "\ufefffile_name;text;speaker;language;age\nx/é.wav;one;p1;en;40\ny.wav;two;p2;;\n"),
+            ("metadata.csv", "path|text|speaker|language|age\nX/É.WAV|one|p1|en|40\nY|two|p2||\n"),
             ("ours.tsv", "path\tsentence\tspk\tlang\tage\né\tone\tp1\ten\t40\ny\ttwo\tp2\t\t\n"),
             (
                 "metadata.jsonl",
@@ -73,7 +74,7 @@ class TestFolder:
                 '{"audio_filepath": "./y.wav", "text": "two", "speaker": "p2"}\n',
             ),
         ],
-        ids=["csv", "semicolons", "tsv-without-endings", "jsonl"],
+        ids=["csv", "semicolons", "bars-and-capitals", "tsv-without-endings", "jsonl"],
     )
     def test_a_table_whatever_its_columns_are_called(self, tmp_path: Path, name: str, content: str) -> None:
         record(tmp_path / "x" / unicodedata.normalize("NFD", "é.wav"))
@@ -90,8 +91,20 @@ class TestFolder:
         record(tmp_path / "a" / "1.wav")
         record(tmp_path / "b" / "1.wav")
         (tmp_path / "metadata.csv").write_text("path,text\n1.wav,one\nnone.wav,two\na/1.wav,three\n,four\n")
-        kinds = [item.kind if isinstance(item, LeftOut) else item.speaker for item in Folder().read(tmp_path)]
+        items = list(Folder().read(tmp_path))
+        kinds = [item.kind if isinstance(item, LeftOut) else item.speaker for item in items]
         assert kinds == ["missing", "missing", "a", "missing", "unlisted"]
+        assert [item.reason for item in items if isinstance(item, LeftOut)][:2] == [
+            "is what several recordings are called; write their paths in metadata.csv",
+            "is in metadata.csv, but not in the folder",
+        ]
+
+    def test_capitals_tell_recordings_apart_where_they_can(self, tmp_path: Path) -> None:
+        record(tmp_path / "a" / "One.wav")
+        record(tmp_path / "b" / "one.wav")
+        (tmp_path / "metadata.csv").write_text("path,text\nb/ONE.wav,one\none.wav,two\nONE.wav,three\n")
+        found = [item.kind if isinstance(item, LeftOut) else item.speaker for item in Folder().read(tmp_path)]
+        assert found == ["b", "b", "missing", "unlisted"]
 
     @pytest.mark.parametrize(
         ("offset", "duration"), [("nan", "1"), ("-1", "1"), ("inf", "1"), ("0", "0"), ("0", "nan"), ("x", "1")]

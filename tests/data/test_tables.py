@@ -44,6 +44,7 @@ def test_rows_that_are_too_long_or_too_short(tmp_path: Path) -> None:
         ("m.csv", 'path,text\na,"one" two\n', r"the row that begins in line 2 is damaged"),
         ("m.csv", "", "has no row"),
         ("m.csv", "path,text\n", "has no row"),
+        ("m.csv", "path,text,text,,\na,one,two,,\n", "has several columns 'text'; rename"),
         ("m.csv", "path,text\na,\xe9\n".encode("latin-1"), "is not UTF-8 text; save it"),
         ("m.tsv", "path\ttext\n".encode("utf-16"), "is not UTF-8"),
         ("m.jsonl", "\n\n", "has no row"),

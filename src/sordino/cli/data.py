@@ -157,7 +157,7 @@ def _show_clients(console: Console, rows: Sequence[CensusRow]) -> None:
     for column in ("utterances", "hours", "clients", "hours a client"):
         table.add_column(column, justify="right")
     for row in rows:
-        numbers = (f"{row.utterances}", f"{row.hours:.2f}", f"{row.speakers}", f"{row.hours_per_speaker:.3f}")
+        numbers = (f"{row.utterances}", _hours(row.hours), f"{row.speakers}", _hours(row.hours_per_speaker))
         table.add_row(row.split, row.language or "(none given)", *numbers)
     console.print(table, markup=False)
 
@@ -189,9 +189,14 @@ def _show_shared_prompts(console: Console, splits: Splits) -> None:
 def summary(prepared: Prepared) -> str:
     """How much there is, and who the first speakers are: whether they are people shows at a glance."""
     return (
-        f"{len(prepared.utterances)} utterances, {prepared.hours:.2f} h, {len(prepared.speakers)} speakers: "
+        f"{len(prepared.utterances)} utterances, {_hours(prepared.hours)} h, {len(prepared.speakers)} speakers: "
         f"{_some(sorted(prepared.speakers))}"
     )
+
+
+def _hours(hours: float) -> str:
+    """Two decimals, or as many digits where these would say that there is nothing."""
+    return f"{hours:.2f}" if hours >= 0.1 or not hours else f"{hours:.2g}"
 
 
 def show_left_out(console: Console, prepared: Prepared) -> None:
@@ -241,7 +246,7 @@ def _show_summary(console: Console, report: ManifestReport) -> None:
     languages = sorted(report.languages.items(), key=lambda pair: -pair[1])
     rows = {
         "utterances": f"{report.utterances}",
-        "hours": f"{report.hours:.2f}",
+        "hours": _hours(report.hours),
         "speakers": f"{len(report.speakers)}; clips of each: {clips['min']} to {clips['max']}, median {clips['median']}",
         "languages": ", ".join(f"{name or '(none given)'} {count}" for name, count in languages) or "-",
         "sample rates": ", ".join(f"{rate} Hz {count}" for rate, count in sorted(report.sample_rates.items())) or "-",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
@@ -17,6 +18,9 @@ TABLE_SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".parquet")
 """Endings of the files that `Table` reads."""
 
 Row = Mapping[str, str]
+
+_DELIMITERS: Final = ",;\t|"
+"""What stands between the columns of a ``.csv``: whichever the heading has most of."""
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "path": ("path", "file_name", "audio_filepath", "filename", "file", "audio", "wav", "audio_path", "audio_file"),
@@ -43,7 +47,7 @@ class Table:
     A row with more fields than there are columns, as from a tab inside a text, comes as a `LeftOut`.
 
     Args:
-        path: ``.csv`` (commas or semicolons), ``.tsv``, ``.jsonl`` or ``.parquet``; text as UTF-8, with a heading.
+        path: ``.csv`` (commas, semicolons, tabs or bars), ``.tsv``, ``.jsonl`` or ``.parquet``; UTF-8, with a heading.
         may_be_empty: whether a heading alone will do.
 
     Raises:
@@ -123,7 +127,7 @@ def _reader(path: Path, file: IO[str]) -> Any:
         return csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
     first = file.readline()
     file.seek(0)
-    return csv.reader(file, delimiter=";" if first.count(";") > first.count(",") else ",", strict=True)
+    return csv.reader(file, delimiter=max(_DELIMITERS, key=first.count), strict=True)
 
 
 def _separated_rows(path: Path, file: IO[str]) -> Iterator[Row | LeftOut]:
@@ -131,6 +135,7 @@ def _separated_rows(path: Path, file: IO[str]) -> Iterator[Row | LeftOut]:
     begins = 1
     try:
         columns = [name.strip() for name in next(reader, [])]
+        _require_different(path, columns)
         begins = reader.line_num + 1
         for fields in reader:
             if any(field.strip() for field in fields[len(columns) :]):
@@ -143,6 +148,13 @@ def _separated_rows(path: Path, file: IO[str]) -> Iterator[Row | LeftOut]:
             begins = reader.line_num + 1
     except csv.Error as error:  # strict, so that a quote left open does not swallow the rows behind it
         raise DataError(f"{path}: the row that begins in line {begins} is damaged ({error}); correct it.") from None
+
+
+def _require_different(path: Path, columns: Sequence[str]) -> None:
+    """Columns without a name, as spreadsheets leave behind, may be many."""
+    twice = [name for name, times in Counter(columns).items() if name and times > 1]
+    if twice:
+        raise DataError(f"{path} has several columns {twice[0]!r}; rename all but the one that counts.")
 
 
 def _json_rows(path: Path, file: IO[str]) -> Iterator[Row]:

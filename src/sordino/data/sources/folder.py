@@ -81,7 +81,8 @@ class Folder(Source):
                 continue
             audio = places.find(row.get(path, ""))
             if audio is None:
-                yield LeftOut(folder / row.get(path, ""), "missing", f"is in {table.path.name}, but not in the folder")
+                reason = places.why_not(row.get(path, ""), table=table.path.name)
+                yield LeftOut(folder / row.get(path, ""), "missing", reason)
                 continue
             rest.pop(audio, None)
             try:
@@ -121,7 +122,11 @@ class Folder(Source):
 
 
 class _Places:
-    """Finds recordings by the names that tables give them: with or without folder and ending, in any Unicode form."""
+    """Finds recordings by the names that tables give them.
+
+    With or without folder and ending, in any Unicode form, and in other capitals where nothing has these: Windows and
+    macOS take ``a.WAV`` for ``a.wav``.
+    """
 
     def __init__(self, folder: Path, recordings: Sequence[Path]) -> None:
         self._folder = folder
@@ -135,12 +140,26 @@ class _Places:
             unicodedata.normalize("NFC", recording.relative_to(folder).as_posix()): recording
             for recording in recordings
         }
+        self._folded: dict[str, Path | None] = {}
+        for key, found in self._known.items():
+            folded = key.casefold()
+            self._folded[folded] = found if self._folded.get(folded, found) == found else None
 
     def find(self, name: str) -> Path | None:
         """The recording called ``name``, or None where none is or several are."""
-        key = unicodedata.normalize("NFC", name.replace("\\", "/").removeprefix("./"))
-        direct = self._folder / name
-        return self._known.get(key) or (direct if name and direct.is_file() else None)
+        key, direct = _key(name), self._folder / name
+        found = self._known[key] if key in self._known else self._folded.get(key.casefold())
+        return found or (direct if name and direct.is_file() else None)
+
+    def why_not(self, name: str, *, table: str) -> str:
+        """Why `find` finds nothing."""
+        if _key(name).casefold() in self._folded:
+            return f"is what several recordings are called; write their paths in {table}"
+        return f"is in {table}, but not in the folder"
+
+
+def _key(name: str) -> str:
+    return unicodedata.normalize("NFC", name.replace("\\", "/").removeprefix("./"))
 
 
 def _piece(row: Mapping[str, str]) -> tuple[float, float]:
