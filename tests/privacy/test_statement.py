@@ -45,9 +45,16 @@ def test_figures_and_words() -> None:
     assert "for each client" in result.words
     assert "one client's recordings added or left out" in result.words
     assert "in name only" not in result.words
-    odds = re.search(r"more than e\^([\d.]+) = ([\d.e+]+) times likelier", result.words)
+    odds = re.search(r"more than e\^([\d.]+) = ([\d.,]+) times likelier", result.words)
     assert odds
-    assert float(odds.group(2)) == pytest.approx(math.exp(float(odds.group(1))), rel=1e-2)
+    assert float(odds.group(2).replace(",", "")) == pytest.approx(math.exp(float(odds.group(1))), rel=1e-2)
+
+
+def test_figures_are_written_for_people() -> None:
+    once = make_statement(TERMS, [PoissonGaussian(noise_multiplier=0.62, rate=0.2)])
+    assert "no outcome of the round becomes" in once.words
+    many = make_statement(TERMS, [PoissonGaussian(noise_multiplier=0.7366, rate=0.2)] * 8)
+    assert re.search(r"of the 8 rounds becomes more than e\^(8\.0\d) = 2,98\d times", many.words)
 
 
 @pytest.mark.parametrize("z", [1.0, 1.4, 2.0, 3.3])

@@ -150,10 +150,11 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
     neighbours = f"{_WHOSE[terms.unit]} {_CHANGES[change]}" if change in _CHANGES else change
     rounds = "steps" if terms.unit == "recording" else "rounds"
     what = "releases" if any(isinstance(event, GaussianRelease) for event in events) else rounds
-    odds = f"e^{value:.2f} = {math.exp(value):.3g}" if value < 700 else f"e^{math.ceil(value)}"
+    what = f"{len(events)} {what}" if len(events) > 1 else what.removesuffix("s")
+    odds = f"e^{value:.2f} = {_factor(math.exp(value))}" if value < 700 else f"e^{math.ceil(value)}"
     bound = (
         f"({value:.2f}, {terms.delta:g})-differential privacy for each {terms.unit}: with {neighbours}, no outcome of the "
-        f"{len(events)} {what} becomes more than {odds} times likelier, except with probability {terms.delta:g}."
+        f"{what} becomes more than {odds} times likelier, except with probability {terms.delta:g}."
     )
     released = dict.fromkeys(event.what for event in events if isinstance(event, GaussianRelease) and event.what)
     if released and any(isinstance(event, PoissonGaussian | FixedSizeGaussian) for event in events):
@@ -166,6 +167,13 @@ def _words(terms: Terms, events: Sequence[Event], figures: dict[str, float | str
             terms,
         )
     return _join(bound, terms)
+
+
+def _factor(odds: float) -> str:
+    """The odds as people write them, rounded up as epsilon is."""
+    if odds < 100:
+        return f"{math.ceil(odds * 100) / 100:g}"
+    return f"{math.ceil(odds):,}" if odds < 1e9 else f"{odds:.3g}"
 
 
 def _metric_words(events: Sequence[MetricRelease]) -> str:
