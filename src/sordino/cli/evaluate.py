@@ -37,5 +37,9 @@ def evaluate(
     for speaker, figures in result["by_speaker"].items():
         table.add_row(speaker or "(unknown)", percent(figures["wer"]), str(figures["words"]))
     console.print(table)
-    low_high = f", 95 % interval {percent(result['ci95'][0])} to {percent(result['ci95'][1])}" if result["ci95"] else ""
-    console.print(f"all: {percent(result['wer'])}{low_high}")
+    if result["ci95"]:
+        low, high = map(percent, result["ci95"])
+        interval = f"95 % interval over speakers {low} to {high}"
+    else:
+        interval = "no interval, which needs at least two speakers"
+    console.print(f"all: {percent(result['wer'])}, {interval}")

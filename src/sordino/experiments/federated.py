@@ -23,6 +23,9 @@ from sordino.records import RunFolder
 
 __all__ = ["run_federated"]
 
+_Known = tuple[int, float] | tuple[None, None]
+"""The last round that was measured, and its word error rate."""
+
 
 def run_federated(
     options: FederatedExperiment,
@@ -106,8 +109,9 @@ def _start(parts: Assembly, folder: RunFolder) -> tuple[ServerState, Plan]:
     return state, parts.plan
 
 
-def _newest_wer(folder: RunFolder) -> float | None:
-    return next((line["wer"]["wer"] for line in reversed(folder.read_rounds()) if line["wer"]), None)
+def _newest_wer(folder: RunFolder) -> _Known:
+    measured = ((line["round"], line["wer"]["wer"]) for line in reversed(folder.read_rounds()) if line["wer"])
+    return next(measured, (None, None))
 
 
 def _record(
@@ -117,12 +121,12 @@ def _record(
     result: RoundResult[Plan],
     observer: Observer,
     *,
-    known: float | None,
-) -> float | None:
+    known: _Known,
+) -> _Known:
     """Writes the round's line, then its checkpoint, so that a checkpoint is never ahead of the records.
 
     Returns:
-        The newest word error rate, ``known`` if this round measured none.
+        The newest measurement, ``known`` if this round made none.
     """
     options, state = parts.options, result.state
     due = options.evaluation.every and state.round % options.evaluation.every == 0
@@ -134,8 +138,10 @@ def _record(
         line["telemetry"] = result.telemetry.to_json()
     folder.append_round(line)
     save_checkpoint(folder.checkpoint, state, result.plan.learned, digest=parts.plan.layout.digest)
-    known = wer["wer"] if wer else known
-    observer.progress(Progress(round=state.round, rounds=options.federated.rounds, wer=known, epsilon=spent))
+    measured, newest = known = (state.round, wer["wer"]) if wer else known
+    observer.progress(
+        Progress(round=state.round, rounds=options.federated.rounds, wer=newest, measured=measured, epsilon=spent)
+    )
     return known
 
 

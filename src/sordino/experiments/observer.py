@@ -16,6 +16,7 @@ class Progress:
         round: rounds done, or whatever ``unit`` says.
         rounds: rounds planned.
         wer: newest word error rate, as a fraction, or None.
+        measured: the round that it was measured after.
         epsilon: guaranteed so far, or None without a guarantee.
         unit: what is counted.
         figures: what there is to see instead of the error rate and epsilon, in words.
@@ -24,6 +25,7 @@ class Progress:
     round: int
     rounds: int
     wer: float | None = None
+    measured: int | None = None
     epsilon: float | None = None
     unit: str = "round"
     figures: str = ""
@@ -34,6 +36,8 @@ class Progress:
         if self.figures:
             return self.figures
         wer = "-" if self.wer is None else f"{100 * self.wer:.1f} %"
+        if self.measured not in (None, self.round):  # else a line reads as if every round had been measured
+            wer += f" at round {self.measured}"
         return f"WER {wer}  {'no guarantee' if self.epsilon is None else f'epsilon {self.epsilon:.2f}'}"
 
 

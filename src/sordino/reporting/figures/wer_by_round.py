@@ -58,7 +58,10 @@ def _caption(runs: Sequence[Measured], seeds: int) -> str:
     whose = dict.fromkeys(run.test_is for run in runs if run.test_is)
     on = f" on {' and '.join(whose)}" if whose else ""
     mean = f", mean over {seeds} seeds," if seeds > 1 else ""
+    bars = "Bars: 95 % bootstrap intervals over speakers" + (", of the last measurement" if len(runs) > 2 else "")
+    if all(rate.ci95 is None for run in runs for _, rate in run.rates):
+        bars = "No intervals: they need at least two speakers"
     return (
-        f"Word error rate{on}{mean} after each round in which it was measured; round 0 is the model before adapting. Bars: "
-        f"95 % bootstrap intervals over speakers{', of the last measurement' if len(runs) > 2 else ''}. Lower is better."
+        f"Word error rate{on}{mean} after each round in which it was measured; round 0 is the model before adapting. "
+        f"{bars}. Lower is better."
     )

@@ -27,9 +27,13 @@ class FederatedSummary(Summariser):
             name="word-error-rate",
             columns=[Column("before"), Column("after"), Column("95 % interval over speakers")],
             rows=[[Cell(percent(wer["before"])), Cell(percent(wer["after"])), Cell(interval(bounds))]],
-            note=f"Word error rate on {wer['test_is']}.",
+            note=f"Word error rate on {wer['test_is']}.{_no_interval(wer)}",
         )
         return Summary(title="Word error rate", sentences=list(_sentences(result)), tables=[table])
+
+
+def _no_interval(wer: dict[str, Any]) -> str:
+    return " No interval: it needs at least two speakers." if wer["after"] is not None and not wer["ci95"] else ""
 
 
 def _sentences(result: dict[str, Any]) -> Iterator[str]:
