@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -84,7 +85,9 @@ def compare(
         print_json(result)
     else:
         _show(stdout(), result)
-        console.print(f"everything is in {out}; see it with: sordino report {out}", soft_wrap=True, markup=False)
+        console.print(
+            f"everything is in {out}; see it with: sordino report {quote(str(out))}", soft_wrap=True, markup=False
+        )
     if any(run["failed"] for row in result["allocations"].values() for run in row["runs"]):
         raise typer.Exit(1)
 

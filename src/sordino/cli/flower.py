@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from shlex import quote
+from typing import Annotated
 
 import typer
 
 from sordino.cli.console import Json, Overrides, print_json, stderr, stdout
 from sordino.cli.run import experiment_and_folder, show_summary
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["app"]
 
@@ -62,7 +60,6 @@ def run(
     console = stderr()
     experiment, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
     from sordino.experiments.launching import Deployment, Simulation, run_on_flower
-    from sordino.experiments.loading import federated
 
     where: Simulation | Deployment
     patience = {} if timeout_s is None else {"timeout_s": timeout_s}
@@ -81,9 +78,9 @@ def run(
         console.print(text, soft_wrap=True, markup=False)
 
     try:
-        result = run_on_flower(federated(experiment), folder, where=where, resume=resume, note=note)
+        result = run_on_flower(experiment, folder, where=where, resume=resume, note=note)
     except KeyboardInterrupt:
-        note(f"interrupted; continue with the same command, --resume and --out {folder}")
+        note(f"interrupted; continue with the same command, --resume and --out {quote(str(folder))}")
         raise typer.Exit(130) from None
     if result is None:
         note(f"the run folder is on the SuperLink's machine: {folder.absolute()}")
@@ -114,11 +111,11 @@ def write(
     Example: sordino flower app federation my.toml
     """
     from sordino.config import to_toml
-    from sordino.experiments import load_federated
+    from sordino.experiments import load_experiment
     from sordino.flower import FlowerSettings
     from sordino.flower.app_folder import write_app
 
-    options = load_federated(file, overrides or [])
+    options = load_experiment(file, overrides or [])
     settings = FlowerSettings(
         experiment=to_toml(options),
         out=str(out.absolute()),
@@ -126,7 +123,8 @@ def write(
         draw_at_nodes=draw_at_nodes,
         nodes=nodes,
     )
-    write_app(folder, settings, name=f"sordino-{options.task}")
+    options.on_flower().require(settings)
+    write_app(folder, settings, name=f"sordino-{options.name}")
     stdout().print(f"wrote {folder / 'pyproject.toml'} and {folder / 'README.md'}", soft_wrap=True, markup=False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,7 +39,7 @@ def run(
             result = experiment.run(folder, resume=resume, observer=observer)
     except KeyboardInterrupt:
         begun = (folder / "config.toml").exists()
-        how = f"continue with: sordino run --resume --out {folder}" if begun else "nothing was written."
+        how = f"continue with: sordino run --resume --out {quote(str(folder))}" if begun else "nothing was written."
         console.print(f"interrupted; {how}", soft_wrap=True, markup=False)
         raise typer.Exit(130) from None
     from sordino.reporting import write_report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 from sordino.errors import ConfigError
 from sordino.experiments.loading import load_federated
@@ -21,6 +22,6 @@ def load_finished(path: Path) -> tuple[FederatedExperiment, SpeechLLM]:
     """
     folder = RunFolder.open(path)
     if not folder.model.is_dir():
-        raise ConfigError(f"{path} has no model yet; finish the run with: sordino run --resume --out {path}")
+        raise ConfigError(f"{path} has no model yet; finish it with: sordino run --resume --out {quote(str(path))}")
     options = load_federated(folder.config)
     return options, load_trained(options.model, folder.model)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 
-__all__ = ["DASH", "at_most", "interval", "number", "p_value", "percent", "points", "rounded_up"]
+__all__ = ["DASH", "at_most", "in_shell", "interval", "number", "p_value", "percent", "points", "rounded_up"]
 
 DASH = "\N{EN DASH}"
 
@@ -45,6 +46,11 @@ def at_most(fraction: float) -> str:
     """A bound in percent, rounded up so that it stays one: ``99.97 %``; ``almost 100 %`` where no decimal would show."""
     rounded = math.ceil(fraction * 10_000) / 100
     return f"{rounded:.4g}\N{NO-BREAK SPACE}%" if rounded < 100 else "almost 100\N{NO-BREAK SPACE}%"
+
+
+def in_shell(path: object) -> str:
+    """A path as a command takes it, in quotes where it needs them."""
+    return shlex.quote(str(path))
 
 
 def p_value(p: float) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 
 from sordino.errors import ConfigError
 from sordino.records import RunFolder, replace_file
@@ -124,7 +125,9 @@ def _runs_page(folders: Sequence[Path]) -> _Page:
 
 def _summary_page(run: Run) -> _Page:
     if not (folder := RunFolder.open(run.path)).result.is_file():
-        raise ConfigError(f"{run.path} is not finished; continue it with: sordino run --resume --out {run.path}")
+        raise ConfigError(
+            f"{run.path} is not finished; continue it with: sordino run --resume --out {quote(str(run.path))}"
+        )
     view, summary = RunView(run), summarise(folder)
     return _Page(
         template("summary.html").render(title=run.label, view=view, summary=summary), summary.plates, summary.tables
