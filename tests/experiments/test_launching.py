@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sordino.experiments import load_federated
-from sordino.experiments.launching import Deployment, count_clients, run_on_flower
+from sordino.experiments.launching import Deployment, run_on_flower
 from sordino.flower.launch import SAID, Connection, FlowerFailed
 
 
@@ -73,4 +73,4 @@ def test_interrupting_what_has_ended_is_an_interruption(
 
 
 def test_a_simulation_has_a_node_for_each_client(small: Path) -> None:
-    assert count_clients(load_federated(small)) == 6
+    assert load_federated(small).on_flower().count_clients() == 6

@@ -13,7 +13,7 @@ from flwr.serverapp import Grid
 from toy import LAYOUT, ToyLearner
 
 from sordino.federated.methods.fedavg import FedAvg
-from sordino.flower import FlowerGrid, FlowerSettings, Site, make_client_app
+from sordino.flower import FlowerGrid, OpensSites, Site, make_client_app
 from sordino.flower.nodes import Nodes
 from sordino.privacy import NoiseSource
 
@@ -30,11 +30,11 @@ def node(
     """The real client app around the toy learner."""
     site = Site(learner=toy, method=FedAvg(), clients=clients, noise=noise or NoiseSource(), partition=partition,
                 partitions=partitions)  # fmt: skip
-    return serving(lambda settings, config: site)
+    return serving(lambda *_: site)
 
 
 def serving(
-    open_site: Callable[[FlowerSettings, Mapping[str, Any]], Site],
+    open_site: OpensSites,
     *,
     run_config: Mapping[str, Any] | None = None,
     **node_config: Any,

@@ -14,7 +14,7 @@ from flwr.serverapp import ServerApp
 
 from sordino.errors import ConfigError
 from sordino.experiments import load_experiment
-from sordino.experiments.loading import parse_federated
+from sordino.experiments.loading import parse_experiment
 from sordino.flower import FlowerSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
@@ -33,7 +33,7 @@ def test_flower_takes_the_app_and_the_experiment_arrives_whole(small: Path, tmp_
     config, warnings = load_and_validate(app / "pyproject.toml")
     assert not warnings
     settings = FlowerSettings.of(config_of(app))
-    assert parse_federated(settings.experiment) == load_experiment(small, ["privacy.noise_multiplier=0.7"])
+    assert parse_experiment(settings.experiment) == load_experiment(small, ["privacy.noise_multiplier=0.7"])
     assert settings.out == str(tmp_path / "run")
     for half, kind in (("serverapp", ServerApp), ("clientapp", ClientApp)):
         module, name = config["tool"]["flwr"]["app"]["components"][half].split(":")
@@ -75,4 +75,4 @@ def test_a_wrong_run_config_is_named(wrong: dict[str, object], named: str) -> No
 
 def test_an_experiment_that_is_no_toml_is_one_sentence() -> None:
     with pytest.raises(ConfigError, match="not TOML"):
-        parse_federated("= 1")
+        parse_experiment("= 1")

@@ -27,8 +27,8 @@ from sordino.flower.codec import (
     encode_answer,
     encode_assignment,
     encode_greeting,
-    encode_values,
 )
+from sordino.flower.records import encode_values
 from sordino.privacy import ALLOCATIONS, NonPrivate, Parcel, Plan, Poisson, PrivacyPlan, Tracking, Update
 from sordino.seeds import Seeds
 

@@ -77,7 +77,7 @@ def test_recognisers_at_nodes_are_those_of_one_process(
         site = Site(
             learner=learner, method=method, clients=(client,), noise=NOISE, partition=index, partitions=len(CLIENTS)
         )
-        nodes[70 - index] = fake.serving(lambda settings, config, site=site: site)  # type: ignore[misc]
+        nodes[70 - index] = fake.serving(lambda *_, site=site: site)  # type: ignore[misc]
     asked = Nodes(
         fake.FakeGrid(nodes), digest=learner.layout.digest, dealt=True, enough=2, wait_s=0.2, timeout_s=0.2, note=print,
         poll_s=0.001,

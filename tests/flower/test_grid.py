@@ -369,10 +369,10 @@ def test_a_node_with_another_model_is_left_out(tmp_path: Path) -> None:
 def test_what_is_wrong_with_a_setting_is_told_and_nothing_else() -> None:
     toy, notes = learner(1), []
 
-    def broken(settings: object, config: object) -> Site:
+    def broken(settings: object, config: object, topic: str) -> Site:
         raise ConfigError("there is no manifest; name one.")
 
-    def leaking(settings: object, config: object) -> Site:
+    def leaking(settings: object, config: object, topic: str) -> Site:
         raise ValueError("anna said: my number is 7")
 
     grid = FakeGrid({1: fake.serving(broken), 2: fake.serving(leaking), 3: node(toy, "c000")})

@@ -37,7 +37,7 @@ def nodes_of(name: str, points: net.Data) -> dict[int, fake.Node]:
             learner=NetLearner(points), method=method(name), clients=(client,), noise=SEEDED, partition=index,
             partitions=len(points),
         )  # fmt: skip
-        return fake.serving(lambda settings, config: site)
+        return fake.serving(lambda *_: site)
 
     return {900 - 7 * index: node(index, client) for index, client in enumerate(points)}
 

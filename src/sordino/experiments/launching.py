@@ -16,14 +16,14 @@ from typing import Any, Final
 from sordino._check import at_least, positive
 from sordino.config import to_toml
 from sordino.errors import SordinoError
-from sordino.experiments.tasks.federated import FederatedExperiment
+from sordino.experiments.halves import Halves
+from sordino.experiments.tasks import Experiment
 from sordino.flower import FlowerSettings
 from sordino.flower.app_folder import write_app
 from sordino.flower.launch import SAID, Connection, FlowerFailed, simulated
 from sordino.records import RunFolder
-from sordino.seeds import Seeds
 
-__all__ = ["Deployment", "Simulation", "count_clients", "run_on_flower"]
+__all__ = ["Deployment", "Simulation", "run_on_flower"]
 
 _TAIL: Final = 15
 
@@ -54,9 +54,9 @@ class Simulation:
         """What the app is told."""
         return FlowerSettings(experiment=experiment, out=str(out.absolute()), resume=resume, timeout_s=self.timeout_s)
 
-    def connection(self, options: FederatedExperiment) -> AbstractContextManager[Connection]:
+    def connection(self, halves: Halves) -> AbstractContextManager[Connection]:
         """A SuperLink that lasts as long as the run."""
-        return simulated(nodes=self.nodes or count_clients(options), cpus=self.cpus, gpus=self.gpus)
+        return simulated(nodes=self.nodes or halves.count_clients(), cpus=self.cpus, gpus=self.gpus)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,23 +90,13 @@ class Deployment:
             timeout_s=self.timeout_s,
         )
 
-    def connection(self, options: FederatedExperiment) -> AbstractContextManager[Connection]:  # noqa: ARG002
+    def connection(self, halves: Halves) -> AbstractContextManager[Connection]:  # noqa: ARG002
         """That SuperLink, which is somebody else's to start and stop."""
         return nullcontext(Connection(name=self.superlink, environment=dict(os.environ)))
 
 
-def count_clients(options: FederatedExperiment) -> int:
-    """How many clients the experiment's data makes."""
-    from sordino.experiments.assembly import clients_of  # half of the seconds that launching takes, where it knows
-    from sordino.experiments.sharing import Shared
-    from sordino.models import load_model
-
-    model = load_model(options.model, seed=Seeds(options.seed).at("adapters").integer())
-    return len(clients_of(options, Shared().splits(options.data.corpus, model.window_s).train))
-
-
 def run_on_flower(
-    options: FederatedExperiment,
+    options: Experiment,
     out: Path,
     *,
     where: Simulation | Deployment,
@@ -126,22 +116,24 @@ def run_on_flower(
         What ``sordino run --json`` prints; None if the run folder is on another machine.
 
     Raises:
-        ConfigError: ``out`` is taken.
+        ConfigError: ``out`` is taken, or the experiment does not run there.
         FlowerFailed: Flower did not start the run, or it failed; says why.
     """
     started = time.monotonic()
+    halves, settings = options.on_flower(), where.settings(to_toml(options), out, resume=resume)
+    halves.require(settings)
     if not resume:
         RunFolder(out).require_free()
-    with TemporaryDirectory() as folder, where.connection(options) as connection:
+    with TemporaryDirectory() as folder, where.connection(halves) as connection:
         app = Path(folder) / "app"
-        write_app(app, where.settings(to_toml(options), out, resume=resume), name=f"sordino-{options.task}")
+        write_app(app, settings, name=f"sordino-{options.name}")
         _follow(connection, connection.start(app), note)
     path = RunFolder(out).result
     if not path.exists():
         return None
     kept = json.loads(path.read_text(encoding="utf-8"))
-    del kept["versions"], kept["report"]
-    return {**kept, "seconds": round(time.monotonic() - started, 1)}
+    told = {key: value for key, value in kept.items() if key not in ("versions", "report")}
+    return {**told, "seconds": round(time.monotonic() - started, 1)}
 
 
 def _follow(connection: Connection, run: str, note: Callable[[str], None]) -> None:

@@ -14,7 +14,7 @@ from sordino.errors import ConfigError
 from sordino.experiments.tasks import TASKS, Experiment
 from sordino.experiments.tasks.federated import FederatedExperiment
 
-__all__ = ["default_job", "federated", "load_experiment", "load_federated", "parse_federated"]
+__all__ = ["default_job", "federated", "load_experiment", "load_federated", "parse_experiment"]
 
 
 def default_job() -> Path:
@@ -57,14 +57,14 @@ def federated(experiment: Experiment) -> FederatedExperiment:
     )
 
 
-def parse_federated(text: str) -> FederatedExperiment:
+def parse_experiment(text: str) -> Experiment:
     """Reads a resolved experiment, as `to_toml` wrote it.
 
     Raises:
         ConfigError: it is not one.
     """
     try:
-        return federated(_built(tomllib.loads(text)))
+        return _built(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"the experiment is not TOML ({error}); give the text of a run's config.toml.") from None
 

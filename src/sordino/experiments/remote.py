@@ -14,9 +14,16 @@ from sordino.errors import ConfigError, DataError
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend
 from sordino.layout import ParameterLayout
-from sordino.privacy import CohortSampler
+from sordino.privacy import CohortSampler, PrivacyOptions
 
-__all__ = ["UNSEEN", "OwnRecordings", "Remote", "TestClips"]
+__all__ = [
+    "UNSEEN",
+    "OwnRecordings",
+    "Remote",
+    "TestClips",
+    "note_more_than_declared",
+    "require_declared",
+]
 
 UNSEEN: Final = (
     "what the server cannot see: a person whose recordings lie at several nodes counts as several, and error rates on test "
@@ -47,12 +54,26 @@ class Remote:
         """
         if not self.own_recordings:
             return options
-        if options.privacy.population is None:
-            raise ConfigError(
-                "privacy.population is missing: expected the number of speakers at all nodes together, which nobody can "
-                "count from here; declare it."
-            )
+        require_declared(options.privacy)
         return replace(options, data=replace(options.data, corpus=TestClips(options.data.corpus)))
+
+
+def require_declared(privacy: PrivacyOptions) -> None:
+    """Raises ConfigError if the population is not declared, though nobody could count it."""
+    if privacy.population is None:
+        raise ConfigError(
+            "privacy.population is missing: expected the number of speakers at all nodes together, which nobody can "
+            "count from here; declare it."
+        )
+
+
+def note_more_than_declared(privacy: PrivacyOptions, *, clients: int, note: Callable[[str], None]) -> None:
+    """Says so if the nodes hold more clients than were declared."""
+    if privacy.population is not None and clients > privacy.population:
+        note(
+            f"the nodes hold {clients} clients, privacy.population declares {privacy.population}: the divisor follows the "
+            "declared figure, so steps are larger than planned; declare all of them in another run."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +99,14 @@ class TestClips(Corpus):
 
 @dataclass(frozen=True, slots=True)
 class OwnRecordings(Corpus):
-    """A node's own manifest, all of it for training."""
+    """A node's own manifest, for training, and another for testing if it has one."""
 
     manifest: Path
+    test: Path | None = None
 
     def load(self, window_s: float) -> Splits:
-        """The utterances that fit into the window."""
+        """The utterances that can be read; of those to train on the ones that fit into the window."""
         kept, notes = readable(read_manifest(self.manifest.expanduser()))
         train, more = within_window(kept, window_s)
-        return Splits(train=train, test=(), test_is="", notes=(*notes, *more))
+        test, others = readable(read_manifest(self.test.expanduser())) if self.test else ((), ())
+        return Splits(train=train, test=test, test_is="", notes=(*notes, *more, *others))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar, runtime_checkable
 
-__all__ = ["Work", "Works"]
+__all__ = ["Work", "Works", "counted"]
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -41,3 +45,20 @@ class Works(Protocol):
     def work(self) -> Work:
         """What it has done since it was made."""
         ...
+
+
+def counted(learner: object, act: Callable[[], T]) -> tuple[T, Work]:
+    """What ``act`` gives, and what the learner did for it; processor time alone if it does not count."""
+    before, started = _done(learner), time.process_time()
+    result = act()
+    took, after = time.process_time() - started, _done(learner)
+    return result, Work(
+        after.steps - before.steps,
+        after.passes - before.passes,
+        after.heard - before.heard,
+        took,
+    )
+
+
+def _done(learner: object) -> Work:
+    return replace(learner.work) if isinstance(learner, Works) else Work()

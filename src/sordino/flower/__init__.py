@@ -9,13 +9,14 @@ if find_spec("flwr") is None:
 
 from flwr.serverapp import Grid
 
-from sordino.flower.client_app import make_client_app
+from sordino.flower.client_app import OpensSites, make_client_app
 from sordino.flower.cohort import DrawnAtNodes
 from sordino.flower.grid import FlowerGrid
 from sordino.flower.nodes import Nodes
 from sordino.flower.server_app import make_server_app
 from sordino.flower.settings import FlowerSettings
-from sordino.flower.site import Site
+from sordino.flower.site import Site, Tries
+from sordino.flower.trials import Trial, Tried
 
 __all__ = [
     "DrawnAtNodes",
@@ -23,7 +24,11 @@ __all__ = [
     "FlowerSettings",
     "Grid",
     "Nodes",
+    "OpensSites",
     "Site",
+    "Trial",
+    "Tried",
+    "Tries",
     "make_client_app",
     "make_server_app",
 ]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
@@ -16,35 +16,55 @@ from sordino.flower.codec import decode_assignment, encode_answer, encode_greeti
 from sordino.flower.context_memory import ContextMemory
 from sordino.flower.settings import FlowerSettings
 from sordino.flower.site import Site
+from sordino.flower.trials import decode_trial, encode_tried
 
-__all__ = ["SiteFailed", "make_client_app"]
+__all__ = ["OpensSites", "SiteFailed", "make_client_app"]
 
 
 class SiteFailed(Exception):
     """What the server is told of a failure; the node's own log has the rest."""
 
 
-def make_client_app(open_site: Callable[[FlowerSettings, Mapping[str, Any]], Site]) -> ClientApp:
-    """A ClientApp around a site.
+class OpensSites(Protocol):
+    """Makes the site of a run's settings and a node's config.
+
+    It is called for every message, so it should keep what it loads.
 
     Args:
-        open_site: makes the site of the run's settings and the node's config; called for every message, so it should keep
-            what it has loaded.
+        settings: the run's.
+        node_config: the node's.
+        topic: the part of the experiment that the message belongs to; empty for a greeting, and where there is only one.
     """
+
+    def __call__(self, settings: FlowerSettings, node_config: Mapping[str, Any], topic: str, /) -> Site: ...
+
+
+def make_client_app(open_site: OpensSites) -> ClientApp:
+    """A ClientApp around a site, whose clients' memories are kept for the topic that is under way, and no longer."""
     app = ClientApp()
+
+    def opened(context: Context, topic: str) -> Site:
+        site = open_site(FlowerSettings.of(context.run_config), context.node_config, topic)
+        return replace(site, memory=ContextMemory.about(topic, context.state))
 
     @app.query()
     def greet(message: Message, context: Context) -> Message:
         with _reported():
-            site = open_site(FlowerSettings.of(context.run_config), context.node_config)
+            site = open_site(FlowerSettings.of(context.run_config), context.node_config, "")
             return Message(encode_greeting(site.greet()), reply_to=message)
 
     @app.train()
     def train(message: Message, context: Context) -> Message:
         with _reported():
-            site = open_site(FlowerSettings.of(context.run_config), context.node_config)
-            site = replace(site, memory=ContextMemory(context.state))
-            return Message(encode_answer(site.answer(decode_assignment(message.content))), reply_to=message)
+            assignment = decode_assignment(message.content)
+            answer = opened(context, assignment.topic).answer(assignment)
+            return Message(encode_answer(answer), reply_to=message)
+
+    @app.evaluate()
+    def try_model(message: Message, context: Context) -> Message:
+        with _reported():
+            trial = decode_trial(message.content)
+            return Message(encode_tried(opened(context, trial.topic).try_model(trial)), reply_to=message)
 
     return app
 

@@ -15,7 +15,7 @@ from httpx import HTTPError
 
 from sordino.errors import PrivacyError
 from sordino.federated import ClientFailed
-from sordino.flower.codec import quoted
+from sordino.flower.records import quoted
 
 __all__ = ["Heard", "content_of", "exchange", "look", "send"]
 

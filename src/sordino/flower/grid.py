@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
 
+import torch
 from flwr.app import ArrayRecord, MessageType, RecordDict
 
 from sordino.errors import ConfigError, PrivacyError
 from sordino.federated import Backend, ClientFailed, FederatedMethod, Reply, Task
-from sordino.flower.codec import Greeting, decode_answer, encode_assignment, encode_values
-from sordino.flower.exchange import Heard, content_of, exchange
+from sordino.federated.work import Work
+from sordino.flower.codec import Greeting, decode_answer, encode_assignment
+from sordino.flower.exchange import content_of, exchange
 from sordino.flower.nodes import Nodes
+from sordino.flower.records import encode_values
+from sordino.flower.trials import Trial, Tried, decode_tried, encode_trial
 from sordino.privacy import Parcel
 from sordino.privacy.intake import Upload
 from sordino.privacy.local_noise import Noising
 
 __all__ = ["FlowerGrid"]
+
+
+class _Asked(Protocol):
+    """What one client is sent."""
+
+    @property
+    def client(self) -> str: ...
+
+
+A = TypeVar("A", bound=_Asked)
+R = TypeVar("R")
 
 
 class FlowerGrid(Backend):
@@ -39,6 +55,11 @@ class FlowerGrid(Backend):
         dropout_rate: chance that a drawn client never answers, to rehearse unreliable sites.
         timeout_s: seconds that a round waits for answers.
         note: is told in words why nodes fail; under private telemetry not which node, nor when.
+        topic: the part of the experiment that the tasks belong to; empty where it has only one.
+        among: the clients that take part, whoever else comes; None for everybody.
+
+    Attributes:
+        work: what the clients have done that said so.
     """
 
     def __init__(
@@ -51,17 +72,25 @@ class FlowerGrid(Backend):
         dropout_rate: float = 0.0,
         timeout_s: float,
         note: Callable[[str], None],
+        topic: str = "",
+        among: Collection[str] | None = None,
     ) -> None:
         self._nodes, self._names, self._rate, self._measured = nodes, names, rate, measured
         self._dropout_rate, self._timeout_s, self._note = dropout_rate, timeout_s, note
+        self._topic, self._among, self.work = topic, among, Work()
         self._here: dict[str, tuple[int, Greeting]] = {}
         self._noted: set[str] = set()
         self._anybody_answered = False
 
     def clients(self) -> Sequence[str]:
         """Those that are connected now."""
-        self._here = {self._name(node, greeting): (node, greeting) for node, greeting in self._nodes.here()}
+        here = {self._name(node, greeting): (node, greeting) for node, greeting in self._nodes.here()}
+        self._here = {name: known for name, known in here.items() if self._among is None or name in self._among}
         return tuple(self._here)
+
+    def greetings(self) -> Mapping[str, Greeting]:
+        """What those that are connected now say of themselves."""
+        return {client: self._here[client][1] for client in self.clients()}
 
     def gather(self, method: FederatedMethod, tasks: Sequence[Task]) -> Iterator[Reply]:  # noqa: ARG002
         """Replies as they come; the nodes have the method from the experiment.
@@ -72,40 +101,59 @@ class FlowerGrid(Backend):
         """
         self._refuse_sums(tasks)
         asked = [task for task in tasks if not task.drops_out(self._dropout_rate)]
+        records = _Records()
+        contents = (self._assignment(task, records.of(task.start)) for task in asked)
+        yield from self._ask(asked, contents, kind=MessageType.TRAIN, read=self._reply)
+
+    def try_models(self, trials: Sequence[Trial]) -> Iterator[tuple[str, Tried]]:
+        """What clients' own models make of their own held-out utterances, as they answer; who is away does not.
+
+        Raises:
+            ClientFailed: all have failed, and nobody has answered in this topic.
+        """
+        asked, records = [trial for trial in trials if trial.client in self._here], _Records()
+        contents = ((self._here[trial.client][0], encode_trial(trial, records.of(trial.given))) for trial in asked)
+        yield from self._ask(asked, contents, kind=MessageType.EVALUATE, read=self._tried)
+
+    def _ask(
+        self,
+        asked: Sequence[A],
+        contents: Iterator[tuple[int, RecordDict]],
+        *,
+        kind: str,
+        read: Callable[[A, RecordDict], R],
+    ) -> Iterator[R]:
+        """Yields what is made of each answer, as they come; failures are noted."""
         if not asked:
             return
-        reason = ""
-        answers = exchange(
-            self._nodes.grid,
-            self._contents(asked),
-            kind=MessageType.TRAIN,
-            timeout_s=self._timeout_s,
-            poll_s=self._nodes.poll_s,
-        )
+        reason, poll_s = "", self._nodes.poll_s
+        answers = exchange(self._nodes.grid, contents, kind=kind, timeout_s=self._timeout_s, poll_s=poll_s)
         for index, heard in answers:
             try:
-                reply = self._reply(asked[index], heard)
+                answer = read(asked[index], content_of(heard))
             except (PrivacyError, ClientFailed) as error:
                 reason = str(error)
                 self._note_failure(asked[index].client, reason)
                 continue
             self._anybody_answered = True
-            yield reply
+            yield answer
+            del heard, answer  # or they would stay in memory while the next one comes
         if reason and not self._anybody_answered:
             raise ClientFailed(f"every client that answered has failed: {reason}")
 
-    def _contents(self, asked: Sequence[Task]) -> Iterator[tuple[int, RecordDict]]:
-        """What each node is sent; one record serves all neighbours that start from the same model, most often all."""
-        start, record = None, ArrayRecord()
-        for task in asked:
-            if task.start is not start:
-                start, record = task.start, encode_values(task.start)
-            yield self._here[task.client][0], encode_assignment(task, record, rate=self._rate, measured=self._measured)
+    def _assignment(self, task: Task, start: ArrayRecord) -> tuple[int, RecordDict]:
+        content = encode_assignment(task, start, rate=self._rate, measured=self._measured, topic=self._topic)
+        return self._here[task.client][0], content
 
-    def _reply(self, task: Task, heard: Heard) -> Reply:
-        content = content_of(heard)
+    def _tried(self, trial: Trial, content: RecordDict) -> tuple[str, Tried]:
+        tried = decode_tried(content, client=trial.client)
+        self.work += tried.work
+        return trial.client, tried
+
+    def _reply(self, task: Task, content: RecordDict) -> Reply:
         size, sealed = task.bounding.clipper.size if task.sends else 0, task.noising is not None or not task.sends
         answer = decode_answer(content, size=size, measured=self._measured, sealed=sealed)
+        self.work += answer.work
         upload = self._received(task, answer.parcel)
         return Reply(task.client, upload, math.nan if answer.loss is None else answer.loss, answer.steps)
 
@@ -139,3 +187,15 @@ class FlowerGrid(Backend):
         elif reason not in self._noted:
             self._noted.add(reason)
             self._note(f"a client failed: {reason}")
+
+
+class _Records:
+    """One record serves all neighbours that are sent the same model, most often all."""
+
+    def __init__(self) -> None:
+        self._values, self._record = torch.empty(0), ArrayRecord()
+
+    def of(self, values: torch.Tensor) -> ArrayRecord:
+        if values is not self._values:
+            self._values, self._record = values, encode_values(values)
+        return self._record

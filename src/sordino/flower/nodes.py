@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Sequence
+from typing import Self
 
 from flwr.app import MessageType, RecordDict
 from flwr.serverapp import Grid
@@ -13,6 +14,7 @@ from sordino.errors import ConfigError, PrivacyError, SordinoError
 from sordino.federated import ClientFailed
 from sordino.flower.codec import Greeting, decode_greeting
 from sordino.flower.exchange import content_of, look, send
+from sordino.flower.settings import FlowerSettings
 
 __all__ = ["Nodes"]
 
@@ -54,6 +56,19 @@ class Nodes:
         self._greetings: dict[str, int] = {}
         self._met: dict[int, Greeting] = {}
         self._refused: dict[int, str] = {}
+
+    @classmethod
+    def of(cls, grid: Grid, settings: FlowerSettings, *, digest: str, note: Callable[[str], None]) -> Self:
+        """Those that a run's settings ask for."""
+        return cls(
+            grid,
+            digest=digest,
+            dealt=not settings.own_recordings,
+            enough=settings.nodes,
+            wait_s=settings.wait_s,
+            timeout_s=settings.timeout_s,
+            note=note,
+        )
 
     def here(self) -> Sequence[tuple[int, Greeting]]:
         """Ids and greetings of those that are connected now, in a fixed order; waits for the first ones.

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import torch
 
 from sordino.errors import ConfigError
+from sordino.evaluation import Mark
 from sordino.federated import FederatedMethod, InMemory, Learner, Memory, Reply, Task
 from sordino.federated.messages import seal
+from sordino.federated.work import counted
 from sordino.flower.codec import Answer, Assignment, Greeting
+from sordino.flower.trials import Trial, Tried
 from sordino.privacy import NoiseSource, Parcel, Poisson
 from sordino.privacy.intake import bounded, released
 from sordino.privacy.local_noise import Noising
 from sordino.privacy.sharing import Sharing
 
-__all__ = ["Site"]
+__all__ = ["Site", "Tries"]
+
+Tries: TypeAlias = Callable[[str, torch.Tensor], tuple[Sequence[Mark], Sequence[Mark]]]
+"""Errors that a client's own model, float32 [layout.size], makes in its test and development utterances."""
 
 _NOTHING: Final = Parcel(torch.empty(0), "")
 
@@ -45,6 +52,9 @@ class Site:
         partition: in a simulation, the part of the data that this is.
         partitions: in a simulation, the number of parts.
         memory: where its clients keep what is theirs.
+        tries: tries a client's own model where it is made; None where the experiment does not ask for that.
+        recordings: how many its clients train on, where the server is to know.
+        group: of its one client, likewise.
     """
 
     learner: Learner
@@ -54,6 +64,9 @@ class Site:
     partition: int = -1
     partitions: int = 0
     memory: Memory = field(default_factory=InMemory)
+    tries: Tries | None = None
+    recordings: int = 0
+    group: str = ""
 
     def greet(self) -> Greeting:
         """What the server is told of the node."""
@@ -62,7 +75,26 @@ class Site:
             clients=len(self.clients),
             partition=self.partition,
             partitions=self.partitions,
+            recordings=self.recordings,
+            group=self.group,
         )
+
+    def try_model(self, trial: Trial) -> Tried:
+        """Makes the one client's own model, which stays here, and says how many errors it makes.
+
+        Raises:
+            ConfigError: several clients, or an experiment in which nobody tries models of its own.
+        """
+        (client,) = self._only_client()
+        if self.tries is None:
+            raise ConfigError("the experiment has no personal models to try; give server and nodes the same version.")
+        memory = self.memory.of(client, trial.moment)
+        values, work = counted(
+            self.learner,
+            lambda: self.method.personal(trial.given, client, learner=self.learner, memory=memory, seeds=trial.seeds),
+        )
+        test, development = self.tries(client, values)
+        return Tried(test=test, development=development, work=work)
 
     def answer(self, assignment: Assignment) -> Answer:
         """Does what is asked.
@@ -86,9 +118,10 @@ class Site:
         """What the node's one client answers, noised first where clients are to."""
         if assignment.stds is not None:
             task = replace(task, noising=self._noising(task, assignment.stds, shared=assignment.shared))
-        reply, measured = self._reply(task), assignment.measured
-        loss, steps = (reply.loss, reply.steps) if measured else (None, 0)
-        return Answer(parcel=self._packed(task, reply, measured=measured), loss=loss, steps=steps)
+        reply, work = counted(self.learner, lambda: self._reply(task))
+        if not assignment.measured:
+            return Answer(parcel=self._packed(task, reply, measured=False))
+        return Answer(parcel=self._packed(task, reply, measured=True), loss=reply.loss, steps=reply.steps, work=work)
 
     def _noising(self, task: Task, stds: tuple[float, ...], *, shared: bool) -> Noising | Sharing:
         return Sharing(task.bounding, stds, self.noise) if shared else Noising(task.bounding.clipper, stds, self.noise)

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sordino._registry import Registry
+from sordino.errors import ConfigError
 
 if TYPE_CHECKING:
+    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
 
 __all__ = ["TASKS", "Experiment"]
@@ -47,6 +49,17 @@ class Experiment(ABC):
             BudgetExhausted: the budget covers nothing of it.
             ConfigError: ``path`` is taken, or holds no run to resume.
         """
+
+    def on_flower(self) -> Halves:
+        """The experiment's two halves on Flower.
+
+        Raises:
+            ConfigError: Flower is not installed, or this experiment does not run on it.
+        """
+        raise ConfigError(
+            f'task = "{self.name}": expected "federated" or "personalised", which are the tasks that run on Flower; use '
+            "sordino run for this one."
+        )
 
 
 TASKS: Registry[Experiment] = Registry("task", package="sordino.experiments.tasks")

@@ -17,6 +17,7 @@ from sordino.models import ModelOptions
 from sordino.privacy import PrivacyOptions
 
 if TYPE_CHECKING:
+    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
 
 __all__ = ["DISK", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
@@ -146,3 +147,9 @@ class FederatedExperiment(Experiment):
         from sordino.experiments.federated import run_federated
 
         return run_federated(self, path, resume=resume, observer=observer)
+
+    def on_flower(self) -> Halves:
+        """See `sordino.experiments.federated_halves`."""
+        from sordino.experiments.federated_halves import FederatedHalves
+
+        return FederatedHalves(self)

@@ -22,6 +22,7 @@ from sordino.privacy import COHORTS, CohortSampler, Poisson, PrivacyOptions
 from sordino.privacy.recordings import RecordingPrivacy
 
 if TYPE_CHECKING:
+    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
 
 __all__ = [
@@ -218,3 +219,29 @@ class PersonalisedExperiment(Experiment):
         from sordino.experiments.personalised import run_personalised
 
         return run_personalised(self, path, resume=resume, observer=observer)
+
+    def on_flower(self) -> Halves:
+        """See `sordino.experiments.personalised_halves`."""
+        self._refuse_on_flower()
+        from sordino.experiments.personalised_halves import PersonalisedHalves
+
+        return PersonalisedHalves(self)
+
+    def _refuse_on_flower(self) -> None:
+        """Raises ConfigError where something would have to leave a node, or be known there, that does not."""
+        pooling = [name for name in self.evaluation.references if name != "start"]
+        if pooling:
+            raise ConfigError(
+                f"evaluation.references = {list(self.evaluation.references)} on Flower: expected none that pools "
+                'recordings, which stay at the nodes; set evaluation.references = ["start"].'
+            )
+        if self.data.new_speakers:
+            raise ConfigError(
+                f"data.new_speakers = {self.data.new_speakers} on Flower: expected 0, since a new speaker's model is made "
+                "of what the server holds of everybody; set data.new_speakers = 0, or use sordino run."
+            )
+        if self.recording_privacy is not None:
+            raise ConfigError(
+                "recording_privacy on Flower: expected none, since each step of a client's training has to be in the ledger "
+                "before it is taken, and the ledger is the server's; unset recording_privacy, or use sordino run."
+            )

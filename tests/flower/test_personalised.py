@@ -1,0 +1,248 @@
+"""Comparisons of personal recognisers over Flower's nodes: the results of one process, and nothing else leaves a node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake import FakeGrid, Node, serving
+from flwr.app import Message, MessageType
+
+from sordino.config import to_toml
+from sordino.data import write_manifest
+from sordino.errors import ConfigError
+from sordino.experiments.flower_app import open_site, serve
+from sordino.experiments.loading import load_experiment
+from sordino.experiments.personalised import run_personalised
+from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.federated import ClientFailed
+from sordino.federated.methods.ditto import Ditto
+from sordino.federated.methods.embedding_similarity import EmbeddingSimilarity
+from sordino.federated.methods.fedavg import FedAvg
+from sordino.federated.methods.fedper import FedPer
+from sordino.federated.methods.fine_tuned import FedAvgFineTuned
+from sordino.federated.methods.local import LocalOnly
+from sordino.federated.methods.parameter_similarity import ParameterSimilarity
+from sordino.flower import FlowerSettings
+from sordino.privacy import read_ledger
+from sordino.records import RunFolder
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "personalised.toml"
+SMALL = (
+    "data.corpus.speakers=1", "data.corpus.utterances_per_speaker=6", "data.corpus.test_utterances_per_speaker=3",
+    "start.corpus.speakers=2", "start.corpus.utterances_per_speaker=6", "start.local.epochs=1", "federated.passes=2",
+    "simulation.workers=1", "simulation.seeded=true", "model.layers=2", 'evaluation.references=["start"]',
+)  # fmt: skip
+METHODS = {
+    "fedavg": FedAvg(),
+    "fine-tuned": FedAvgFineTuned(epochs=1),
+    "fedper": FedPer(),
+    "ditto": Ditto(),
+    "similarity": ParameterSimilarity(temperature=0.1, centred=True),
+    "embedding": EmbeddingSimilarity(temperature=0.1, centred=True),
+}
+
+
+def small(*overrides: str, **methods: Any) -> PersonalisedExperiment:
+    options = load_experiment(EXAMPLE, [*SMALL, *overrides])
+    assert isinstance(options, PersonalisedExperiment)
+    return replace(options, methods=methods or {"fedper": FedPer()})
+
+
+def settings_of(options: PersonalisedExperiment, out: Path, **changes: Any) -> FlowerSettings:
+    return replace(FlowerSettings(experiment=to_toml(options), out=str(out), wait_s=1, timeout_s=60), **changes)
+
+
+def simulated(settings: FlowerSettings, nodes: int = 3) -> FakeGrid:
+    def node(part: int) -> Node:
+        return serving(open_site, run_config=asdict(settings), **{"partition-id": part, "num-partitions": nodes})
+
+    return FakeGrid({1000 - part: node(part) for part in range(nodes)})
+
+
+def at_sites(settings: FlowerSettings, *configs: dict[str, str]) -> FakeGrid:
+    return FakeGrid(
+        {40 + i: serving(open_site, run_config=asdict(settings), **config) for i, config in enumerate(configs)}
+    )
+
+
+@dataclass
+class Watched(FakeGrid):
+    """Keeps what it was answered; one node never tries its model, or the server goes down when a topic is to begin."""
+
+    silent: int = 0
+    breaks_at: str = ""
+    answered: list[Message] = field(default_factory=list)
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        messages = list(messages)
+        if self.breaks_at and topic_of(messages[0]) == self.breaks_at:
+            raise KeyboardInterrupt
+        lost = (MessageType.EVALUATE, self.silent)
+        return super().push_messages(one for one in messages if (kind_of(one), one.metadata.dst_node_id) != lost)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        answers = list(super().pull_messages(message_ids))
+        self.answered += answers
+        return answers
+
+
+def kind_of(message: Message) -> str:
+    return str(message.metadata.message_type)
+
+
+def topic_of(message: Message) -> str:
+    return str(message.content["said"]["topic"]) if "said" in message.content else ""
+
+
+def measured(folder: Path) -> dict[str, Any]:
+    """The result without what differs between any two runs of one experiment."""
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    rows = {name: {**row, "cpu_s": None} for name, row in result["methods"].items()}
+    return {**result, "methods": rows, "run": None, "seconds": None}
+
+
+def charges(folder: Path) -> list[tuple[Any, int]]:
+    return [(charge.event, charge.round) for charge in read_ledger(folder / "ledger.jsonl")[1]]
+
+
+def test_the_results_are_those_of_one_process(tmp_path: Path) -> None:
+    options = small("seeds=[0, 3]", "federated.cohort.method=poisson", "federated.cohort.rate=0.8", **METHODS)
+    run_personalised(options, tmp_path / "here")
+    settings = settings_of(options, tmp_path / "there")
+    serve(simulated(settings), settings)
+    assert measured(tmp_path / "there") == measured(tmp_path / "here")
+    assert charges(tmp_path / "there") == charges(tmp_path / "here")
+    assert (tmp_path / "there" / "report.html").is_file()
+    here, there = (
+        [
+            [line["slots"] for line in RunFolder(folder).read_lines(folder / "methods" / f"{name}-seed{seed}.jsonl")]
+            for name in ("start", *METHODS)
+            for seed in (0, 3)
+        ]
+        for folder in (tmp_path / "here", tmp_path / "there")
+    )
+    assert there == here
+    assert len({str(marks) for marks in there}) > len(METHODS)  # seeds and methods differ
+
+
+def test_no_text_no_name_and_no_model_leaves_a_node(tmp_path: Path) -> None:
+    options = small("federated.passes=1", local=LocalOnly())
+    settings = settings_of(options, tmp_path / "run")
+    grid = Watched(simulated(settings).nodes)
+    serve(grid, settings)
+    words = set(options.model.vocabulary) | set(measured(tmp_path / "run")["speakers"])
+    for answer in grid.answered:
+        kind, arrays = kind_of(answer), answer.content.array_records
+        if kind != MessageType.EVALUATE:
+            assert all(array.numpy().size == 0 for record in arrays.values() for array in record.values())
+            continue
+        assert not arrays
+        said = answer.content["said"]
+        assert sorted(said) == ["cpu_s", "development", "test", "work"]
+        assert not any(word in str(dict(said)) for word in words)
+    assert not (tmp_path / "run" / "transcripts").exists()
+
+
+def test_sites_with_a_speaker_each_are_known_by_their_nodes(tmp_path: Path) -> None:
+    configs, voices = sites(tmp_path)
+    options = small(
+        "federated.passes=1", "start.corpus.speakers=1", "privacy.population=3", "privacy.mechanism=gaussian",
+        "privacy.noise_multiplier=1", "privacy.delta=1e-2", fedavg=FedAvg(), fedper=FedPer(),
+    )  # fmt: skip
+    settings = settings_of(options, tmp_path / "run", own_recordings=True, nodes=3)
+    grid = at_sites(settings, *configs)
+    serve(grid, settings)
+    result = measured(tmp_path / "run")
+    assert result["speakers"] == {"node-40": "mild", "node-41": "moderate", "node-42": "severe"}
+    assert "cannot see" in result["statement"]
+    assert "every speaker's errors" in result["statement"]
+    assert result["methods"]["fedper"]["passes"] == 1
+    assert result["methods"]["fedavg"]["epsilon"] > 0
+    kept = [path.read_text(encoding="utf-8") for path in (tmp_path / "run").rglob("*.json*")]
+    assert not any(voice in text for voice in voices for text in kept)
+    others = FakeGrid({node + 10: answers for node, answers in grid.nodes.items()})
+    with pytest.raises(ConfigError, match="3 speakers, 0 of whom are among the 3"):
+        serve(others, replace(settings, resume=True))
+
+
+def test_a_method_that_was_interrupted_starts_anew_and_the_others_are_kept(tmp_path: Path) -> None:
+    options = small(fedavg=FedAvg(), ditto=Ditto(), fedper=FedPer())
+    run_personalised(options, tmp_path / "whole")
+    settings = settings_of(options, tmp_path / "run")
+    grid = Watched(simulated(settings).nodes, breaks_at="fedper-seed0")
+    with pytest.raises(KeyboardInterrupt):
+        serve(grid, settings)
+    again = Watched(simulated(settings).nodes)
+    serve(again, replace(settings, resume=True))
+    assert {topic_of(message) for message in again.sent} == {"", "fedper-seed0"}
+    assert measured(tmp_path / "run") == measured(tmp_path / "whole")
+
+
+def test_a_speaker_who_does_not_answer_ends_the_method_and_not_the_run(tmp_path: Path) -> None:
+    options = small("federated.passes=1")
+    settings = settings_of(options, tmp_path / "run", timeout_s=0.5)
+    grid = Watched(simulated(settings).nodes, silent=999)
+    with pytest.raises(ClientFailed, match=r"1 of 3 speakers did not try their models of start-seed0.*--resume"):
+        serve(grid, settings)
+    settings = replace(settings, resume=True, timeout_s=60)
+    serve(simulated(settings), settings)
+    assert "fedper" in measured(tmp_path / "run")["methods"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "arrangement", "words"),
+    [
+        (['evaluation.references=["start", "central"]'], {}, r"evaluation.references = .* pools"),
+        (["data.new_speakers=1"], {}, r"data.new_speakers = 1 on Flower"),
+        (["recording_privacy.epsilon=2"], {}, "unset recording_privacy"),
+        ([], {"draw_at_nodes": True, "own_recordings": True}, "leave --draw-at-nodes out"),
+        ([], {"own_recordings": True}, "privacy.population is missing"),
+        (["privacy.population=3", "data.least_fraction=0.5"], {"own_recordings": True}, "set data.least_fraction = 1"),
+    ],
+)
+def test_what_does_not_run_there_is_refused_before_anything_is_made(
+    changes: list[str], arrangement: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    settings = settings_of(small(*changes), tmp_path / "run", **arrangement)
+    with pytest.raises(ConfigError, match=words):
+        serve(FakeGrid({}), settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_nodes_that_hold_several_speakers_are_refused(tmp_path: Path) -> None:
+    settings = settings_of(small("start.corpus.speakers=1"), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"node-0 holds 2 speakers: expected 1.*set --nodes 3"):
+        serve(simulated(settings, 2), settings)
+    both = tmp_path / "both.jsonl"
+    configs, _ = sites(tmp_path)
+    both.write_text("".join(Path(config["manifest"]).read_text() for config in configs), encoding="utf-8")
+    options = small("privacy.population=3", "data.held_out=0.3")
+    settings = settings_of(options, tmp_path / "run", own_recordings=True)
+    with pytest.raises(ConfigError, match=r"node-40 holds 3 speakers: expected 1.*a SuperNode for each speaker"):
+        serve(at_sites(settings, {"manifest": str(both)}), settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_site_without_anything_to_test_on_is_told(tmp_path: Path) -> None:
+    configs, _ = sites(tmp_path)
+    settings = settings_of(small("privacy.population=3"), tmp_path / "run", own_recordings=True)
+    with pytest.raises(ClientFailed, match="name test beside manifest"):
+        serve(at_sites(settings, {"manifest": configs[0]["manifest"]}), settings)
+
+
+def sites(folder: Path) -> tuple[list[dict[str, str]], list[str]]:
+    """Node configs of a speaker each, by severity, and how the speakers are called."""
+    splits = small().data.corpus.load(4.0)
+    voices = sorted({utterance.speaker for utterance in splits.train})
+    configs = []
+    for voice in voices:
+        config = {name: str(folder / f"{voice}-{name}.jsonl") for name in ("manifest", "test")}
+        for name, utterances in (("manifest", splits.train), ("test", splits.test)):
+            write_manifest(Path(config[name]), [one for one in utterances if one.speaker == voice])
+        configs.append(config)
+    return configs, voices
