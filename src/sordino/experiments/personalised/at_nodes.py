@@ -12,6 +12,7 @@ from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.equipment import equip
 from sordino.experiments.personalised.outcome import Heard
 from sordino.experiments.personalised.speakers import speakers_of
+from sordino.experiments.personalised.start import begin
 from sordino.experiments.personalised.venue import Party, Venue
 from sordino.experiments.remote import UNSEEN, note_more_than_declared
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
@@ -146,7 +147,7 @@ class Meeting:
         equipment.admit_all(population=len(self._met))
         return AtNodes(
             equipment=equipment,
-            start=equipment.trained_start(observer) if start is None else start,
+            start=begin(equipment, observer) if start is None else start,
             nodes=self._nodes,
             names=names,
             met=self._met,

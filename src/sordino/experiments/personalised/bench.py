@@ -15,6 +15,7 @@ from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.equipment import equip
 from sordino.experiments.personalised.outcome import DEVELOPMENT, NEW, TEST, Heard, Outcome
 from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
+from sordino.experiments.personalised.start import begin
 from sordino.experiments.personalised.venue import Party, Venue
 from sordino.experiments.placing import placed
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
@@ -180,7 +181,7 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
         observer.note(note)
     equipment.admit_all(population=len(speakers.known))
     if start is None:
-        start = equipment.trained_start(observer)
+        start = begin(equipment, observer)
     copies = tuple(equipment.copy(place) for place in others)
     return Bench(equipment=equipment, start=start, speakers=speakers, copies=copies)
 

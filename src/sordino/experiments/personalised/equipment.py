@@ -12,7 +12,6 @@ from sordino.data.clips import ClipStore
 from sordino.data.shelf import Shelf
 from sordino.evaluation import Sample, normalise
 from sordino.evaluation.ctc import Decoder, transcribe_clips
-from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.entry import enter
 from sordino.experiments.personalised.speakers import Speaker
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
@@ -21,8 +20,6 @@ from sordino.models.ctc import Recogniser, load_recogniser
 from sordino.seeds import Seeds
 
 __all__ = ["Equipment", "equip"]
-
-_PUBLIC = "public"
 
 
 @dataclass(frozen=True)
@@ -84,20 +81,6 @@ class Equipment:
                 population=population,
             )
             method.require_hooks(step.phase for step in entry.plan.steps)
-
-    def trained_start(self, observer: Observer) -> torch.Tensor:
-        """The recogniser's parameters after training on public speech, float32 [layout.size]; as they are without any."""
-        begun, start = self.model.flat.snapshot(), self.options.start
-        if start.corpus is None:
-            return begun
-        public = start.corpus.load(self.options.model.window_s).train
-        spelt = [replace(utterance, text=normalise(utterance.text, utterance.language)) for utterance in public]
-        learner = CtcLearner(self.model, self.clips, {_PUBLIC: spelt}, start.local)
-        result = learner.fit(_PUBLIC, begun, seeds=self.seeds.at("start"))
-        observer.note(
-            f"start: {start.local.epochs} passes over {len(spelt)} public utterances, mean loss {result.loss:.3f}."
-        )
-        return begun + result.update.values
 
 
 def equip(options: PersonalisedExperiment, *, disk_mb: float = 0) -> Equipment:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import torch
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file
 
 from sordino.config import to_toml
 from sordino.errors import ConfigError
@@ -25,11 +25,12 @@ from sordino.experiments.personalised.keeping import keep_outcome, kept_outcome
 from sordino.experiments.personalised.outcome import Outcome
 from sordino.experiments.personalised.references import adapt_each, train_together, untouched
 from sordino.experiments.personalised.speakers import members
+from sordino.experiments.personalised.start import keep_start
 from sordino.experiments.personalised.venue import Venue
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.privacy import Ledger, Terms, guaranteed, make_statement
-from sordino.records import RunFolder, replace_file
+from sordino.records import RunFolder
 
 __all__ = ["MakesVenues", "run_personalised"]
 
@@ -80,7 +81,7 @@ def run_personalised(
     with Ledger(folder.ledger, terms=_terms(first)) as ledger:
         for place, seed in enumerate(options.repetitions):
             venue = first if place == 0 else _venue(options, folder, seed, observer, at)
-            replace_file(_start_file(folder, seed), save({"values": venue.start}))
+            keep_start(_start_file(folder, seed), venue.start, venue.model.layout)
             for name, entrant in _entrants(venue, ledger, _Telling(observer, options, place)):
                 outcome = _outcome(folder, f"{name}-seed{seed}", entrant, ledger, speakers=venue.groups.keys())
                 outcomes.setdefault(name, []).append(outcome)

@@ -85,7 +85,15 @@ class StartOptions:
     corpus: Annotated[Corpus, Choice(CORPORA), Home("data.corpus")] | None = option(
         "Public speech, of which the training part is used; without it the model starts as it is.", None
     )
+    output_layer: Annotated[LocalOptions, Home("federated.local")] | None = option(
+        "How a new output layer is trained by itself first, so that what it does not know yet spoils no pretrained layer; "
+        "not at all if not given.",
+        None,
+    )
     local: Annotated[LocalOptions, Home("federated.local")] = option("How the start is trained.", factory=LocalOptions)
+    kept: Path | None = option(
+        "Start of an earlier run, in place of training one: starts/seedN.safetensors in its folder.", None
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -145,6 +145,12 @@ class Recogniser(FlatModule):
         """Transformer layers of both parts."""
         return len(self.si.layers) + len(self.sd.layers)
 
+    @property
+    def output_layer(self) -> frozenset[str]:
+        """Full names of the output layer's tensors."""
+        own = {id(tensor) for tensor in self.sd.head.parameters()}
+        return frozenset(name for name, _, tensor in trainable(self) if id(tensor) in own)
+
     def train(self, mode: bool = True) -> Self:
         """As in every module, but the front stays in evaluation mode: its output is computed once for each clip."""
         super().train(mode)
