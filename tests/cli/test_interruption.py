@@ -7,11 +7,22 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 from calling import environment, sordino
 
 from sordino.privacy import read_ledger
+
+
+def test_ctrl_c_while_the_verbs_are_loaded_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(args: list[str]) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "sordino.cli.app", SimpleNamespace(app=interrupted))
+    done = sordino("plan", check=130)
+    assert done.stdout + done.stderr == ""
 
 
 @pytest.mark.slow

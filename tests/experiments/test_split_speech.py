@@ -11,7 +11,7 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from sordino.cli import app
+from sordino.cli.app import app
 from sordino.config import build
 from sordino.data import write_audio
 from sordino.errors import ConfigError, DataError

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 
-from sordino.cli.app import app
 from sordino.errors import SordinoError
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
+
+_INTERRUPTED = 130
+"""What shells make of a program that Ctrl-C ended."""
 
 
 def main() -> None:
     """Entry point: prints a user's mistake as one sentence and exits with its code; ``--debug`` shows the traceback."""
     debug = "--debug" in sys.argv
     try:
+        from sordino.cli.app import app  # here, where Ctrl-C is heard while the verbs are still being loaded
+
         app(args=[argument for argument in sys.argv[1:] if argument != "--debug"])
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
     except Exception as error:
         if debug:
             raise
