@@ -177,6 +177,8 @@ def _greeted(
     everybody = FlowerGrid(nodes, names=names, rate=None, measured=True, timeout_s=settings.timeout_s, note=note)
     met = everybody.greetings()
     for client, greeting in met.items():
+        if greeting.recordings < 1:
+            raise ConfigError(f"{client} trains on 0 utterances: expected some; give its node recordings.")
         if greeting.clients != 1:
             raise ConfigError(
                 f"{client} holds {greeting.clients} speakers: expected 1, since a node answers for one speaker's own model; "
