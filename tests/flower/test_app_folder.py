@@ -21,6 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
 
 from calling import sordino
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
 
 def config_of(folder: Path) -> dict[str, object]:
     config: dict[str, object] = tomllib.loads((folder / "pyproject.toml").read_text())["tool"]["flwr"]["app"]["config"]
@@ -38,6 +40,19 @@ def test_flower_takes_the_app_and_the_experiment_arrives_whole(small: Path, tmp_
     for half, kind in (("serverapp", ServerApp), ("clientapp", ClientApp)):
         module, name = config["tool"]["flwr"]["app"]["components"][half].split(":")
         assert isinstance(getattr(import_module(module), name), kind)
+
+
+def test_an_app_of_personal_recognisers_and_none_of_what_does_not_run_there(tmp_path: Path) -> None:
+    pooling = sordino("flower", "app", tmp_path / "app", EXAMPLES / "personalised.toml", check=2)
+    assert "set evaluation.references" in pooling.stderr
+    alone = ("--set", 'evaluation.references=["start"]')
+    sordino("flower", "app", tmp_path / "app", EXAMPLES / "personalised.toml", *alone)
+    assert 'task = "personalised"' in FlowerSettings.of(config_of(tmp_path / "app")).experiment
+    for name in ("emotion", "federated-emotion", "split-text", "split-speech", "split-writing"):
+        for arguments in (("app", tmp_path / name), ("run", "--out", tmp_path / name)):
+            refused = sordino("flower", *arguments, EXAMPLES / f"{name}.toml", check=2)
+            assert "which are the tasks that run on Flower; use sordino run" in refused.stderr
+            assert not (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize(("options", "shown"), [((), "num-supernodes"), (("--own-recordings",), "--node-config")])
