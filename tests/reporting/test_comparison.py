@@ -83,12 +83,12 @@ def test_the_page_holds_every_figure_of_the_records(table: dict[str, Any], page:
         if row["wer"] is None:
             continue
         for value in (row, row["seen"]):
-            assert f"{rate(value['wer'])} {rate(value['ci95'][0])} to {rate(value['ci95'][1])}" in found.text
+            assert f"{rate(value['wer'])} ({rate(value['ci95'][0])} to {rate(value['ci95'][1])})" in found.text
         assert ", ".join(rate(wer) for wer in row["by_seed"].values()) in found.text
         assert all(text in found.text for text in row["overrides"])
     weak = table["allocations"][WEAK]
     low, high = weak["difference_ci95"]
-    assert f"{signed(weak['difference'])} {signed(low)} to {signed(high)}" in found.text
+    assert f"{signed(weak['difference'])} ({signed(low)} to {signed(high)})" in found.text
     assert f"before adapting{rate(table['allocations']['flat']['before'])}" in found.text
     assert "which is outside the guarantee" in found.text
     assert "in name only" in found.text

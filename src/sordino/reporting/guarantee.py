@@ -176,7 +176,7 @@ def _parameters(run: Run, statement: Statement) -> list[Parameter]:
         Parameter(
             "Budget",
             "none" if terms.budget is None else f"epsilon {terms.budget:,.10g}",
-            "No round is run that would exceed it.",
+            "No limit was set." if terms.budget is None else "No round is run that would exceed it.",
         ),
         Parameter(
             "Randomness",

@@ -35,11 +35,11 @@ def wer_against_epsilon(runs: Sequence[Measured]) -> Plate | None:
         axes.set_xlim(min(proven) / 1.8, right * 1.8 if unproven else max(proven) * 1.8)
         log_scale(axes, "x")
         _shade(axes)
-        if unproven:
-            _mark_unproven(axes, right)
         axes.set_xlabel("epsilon (log scale; lower is more private)")
         axes.set_ylabel("word error rate (%)")
         axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+        if unproven:
+            _mark_unproven(axes, right, rates=[100 * run.rate_after.wer for run in unproven if run.rate_after])
         legend(figure, handletextpad=0.2)
     return Plate(
         name="wer-against-epsilon", title="Word error rate against epsilon", caption=_caption(shown), figure=figure
@@ -72,10 +72,12 @@ def _shade(axes: Axes) -> None:
         )
 
 
-def _mark_unproven(axes: Axes, at: float) -> None:
+def _mark_unproven(axes: Axes, at: float, *, rates: Sequence[float]) -> None:
+    """Says so at that end of the axis that is farther from the points."""
+    above = max(rates) + min(rates) < sum(axes.get_ylim())
     axes.annotate(
-        "no guarantee", (at, 0), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points", fontsize=6.5,
-        color=GREY, ha="center",
+        "no guarantee", (at, 1 if above else 0), (0, -19 if above else 4), xycoords=("data", "axes fraction"),
+        textcoords="offset points", fontsize=6.5, color=GREY, ha="center",
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
     if not certificate["guarantee"]:
         yield "The certificate is not a guarantee: the sensitivity was observed, not enforced."
     if result.get("fluctuation") is not None:
-        yield f"The most that accuracy changes when any one modality goes missing is {percent(result['fluctuation'])} of it."
+        yield f"When one modality goes missing, accuracy falls by at most {percent(result['fluctuation'])} of what it was."
     whole = next(iter(result["masks"]))
     if result["before"] and "accuracy" in result["before"][whole]:
         change = result["masks"][whole]["accuracy"] - result["before"][whole]["accuracy"]
