@@ -36,9 +36,8 @@ def _usage(command: click.Command, context: click.Context) -> str:
 def _words(command: click.Command) -> str:
     """The help text, its examples as a block of commands."""
     text = inspect.cleandoc(command.help or "")
-    words, _, examples = re.sub(r"\bExamples?: ", "\0", text).partition("\0")
-    commands = re.split(r",\s+(?=sordino )", " ".join(examples.split()))
-    return f"{words.strip()}\n\n```bash\n" + "\n".join(commands) + "\n```"
+    words, _, examples = re.sub(r"\bExamples?:\s", "\0", text).partition("\0")
+    return f"{words.strip()}\n\n```bash\n{examples.strip()}\n```"
 
 
 def _parameters(command: click.Command, context: click.Context) -> str:

@@ -39,7 +39,9 @@ def audit(
 
     Exits with 1 if the bound is above the claim.
 
-    Examples: sordino audit my.toml --set privacy.epsilon=1, sordino audit runs/first --canaries 5000 --json
+    Examples:
+    sordino audit my.toml --set privacy.epsilon=1
+    sordino audit runs/first --canaries 5000 --json
     """
     from datetime import datetime
 

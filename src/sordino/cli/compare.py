@@ -40,9 +40,10 @@ def compare(
 ) -> None:
     """Compare allocations, federated methods, or any other settings, on the same clients and test clips.
 
-    Examples: sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison, sordino compare
-    examples/personalised.toml --methods fedavg,ditto,local --seeds 0,1,2 --out runs/personal, sordino compare
-    examples/personalised.toml --methods similarity --vary model.split=1,2 --out runs/split
+    Examples:
+    sordino compare my.toml --allocations flat,dim,pooled,auto --seeds 0,1,2 --out runs/comparison
+    sordino compare examples/personalised.toml --methods fedavg,ditto,local --seeds 0,1,2 --out runs/personal
+    sordino compare examples/personalised.toml --methods similarity --vary model.split=1,2 --out runs/split
     """
     from sordino.experiments.personalised.choosing import compares_methods
 

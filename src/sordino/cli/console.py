@@ -10,10 +10,11 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table as RichTable
 
     from sordino.reporting.tables import Table
 
-__all__ = ["Json", "Overrides", "percent", "print_json", "show_table", "stderr", "stdout"]
+__all__ = ["Json", "Overrides", "percent", "print_json", "show_table", "stderr", "stdout", "titled_table"]
 
 Json = typer.Option("--json", help="Print the result as JSON to stdout.")
 Overrides = typer.Option(
@@ -43,6 +44,13 @@ def print_json(table: Mapping[str, Any]) -> None:
 def percent(fraction: float | None) -> str:
     """A rate for people: ``12.3 %``, or a dash."""
     return "-" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def titled_table(title: str) -> RichTable:
+    """An empty table that is as wide as its title, which else is broken over several lines."""
+    from rich.table import Table
+
+    return Table(title=title, min_width=len(title))
 
 
 def show_table(console: Console, table: Table) -> None:

@@ -61,7 +61,8 @@ def prepare(
 ) -> None:
     """Make a manifest of recordings; whatever cannot be used is named and counted.
 
-    Examples: sordino data prepare folder recordings/ prepared/ --test-speakers 4,
+    Examples:
+    sordino data prepare folder recordings/ prepared/ --test-speakers 4
     sordino data prepare mls mls_german/ prepared/ --window 30
     """
     from sordino._check import fraction, positive

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sordino.cli.console import Json, percent, print_json, stdout
+from sordino.cli.console import Json, percent, print_json, stdout, titled_table
 
 __all__ = ["evaluate"]
 
@@ -22,8 +22,6 @@ def evaluate(
 
     Example: sordino evaluate runs/first --manifest test.jsonl
     """
-    from rich.table import Table
-
     from sordino.experiments.evaluating import evaluate_run
 
     result = evaluate_run(run, manifest=manifest)
@@ -31,7 +29,7 @@ def evaluate(
         print_json(result)
         return
     console = stdout()
-    table = Table(title=f"Word error rate on {result['test_is']}")
+    table = titled_table(f"Word error rate on {result['test_is']}")
     for column in ("speaker", "WER", "words"):
         table.add_column(column, justify="left" if column == "speaker" else "right")
     for speaker, figures in result["by_speaker"].items():

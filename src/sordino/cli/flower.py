@@ -53,7 +53,9 @@ def run(
 ) -> None:
     """Run an experiment on Flower: simulated on this machine, or with --superlink at sites with recordings of their own.
 
-    Examples: sordino flower run my.toml --nodes 6, sordino flower run my.toml --superlink clinic --nodes 2 --draw-at-nodes
+    Examples:
+    sordino flower run my.toml --nodes 6
+    sordino flower run my.toml --superlink clinic --nodes 2 --draw-at-nodes
     """
     from sordino.errors import ConfigError
 

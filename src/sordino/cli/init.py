@@ -51,7 +51,9 @@ def init(
 
     At a terminal it asks a few questions if no recordings are named; elsewhere it then takes synthetic voices.
 
-    Examples: sordino init first, sordino init clinic --audio recordings/ --language de --epsilon 4
+    Examples:
+    sordino init first
+    sordino init clinic --audio recordings/ --language de --epsilon 4
     """
     given: dict[str, Any] = {"audio": audio, "manifest": manifest, "language": language, "epsilon": epsilon}
     models: dict[str, Any] = {"base": model, "encoder": encoder, "decoder": decoder}

@@ -64,7 +64,7 @@ def _show_plan(console: Console, report: dict[str, Any]) -> None:
     components.add_row("all", str(sum(report["tensors"].values())), f"{sum(report['parameters'].values()):,}", "")
     console.print(components)
     norms = _table(
-        f"Clip norms of {len(report['clip_norms'])} blocks; their squares add up to C^2", "blocks", "clip norm"
+        f"Clip norms by block ({len(report['clip_norms'])}); their squares add up to C^2", "blocks", "clip norm"
     )
     for names, norm in _alike(report["clip_norms"]):
         norms.add_row(names, _number(norm))
@@ -129,9 +129,9 @@ def _show_words(console: Console, report: dict[str, Any]) -> None:
 
 
 def _table(title: str, *columns: str) -> Table:
-    from rich.table import Table
+    from sordino.cli.console import titled_table
 
-    table = Table(title=title)
+    table = titled_table(title)
     for index, column in enumerate(columns):
         table.add_column(column, justify="right" if index or column.startswith("epsilon") else "left")
     return table

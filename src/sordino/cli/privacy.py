@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sordino.cli.console import Json, print_json, stdout
+from sordino.cli.console import Json, print_json, stdout, titled_table
 
 __all__ = ["privacy"]
 
@@ -21,8 +21,6 @@ def privacy(
 
     Example: sordino privacy runs/first
     """
-    from rich.table import Table
-
     from sordino.privacy import statement_of_run
 
     statement = statement_of_run(run)
@@ -31,7 +29,7 @@ def privacy(
         return
     console = stdout()
     charges = "charge" if statement.rounds == 1 else "charges"
-    table = Table(title=f"epsilon at delta {statement.terms.delta:g} after {statement.rounds} {charges}")
+    table = titled_table(f"epsilon at delta {statement.terms.delta:g} after {statement.rounds} {charges}")
     for column in ("protected unit", "PLD", "RDP"):
         table.add_column(column, justify="left" if column == "protected unit" else "right")
     for unit, figures in statement.by_unit.items():

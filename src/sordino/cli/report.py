@@ -38,8 +38,10 @@ def report(
 ) -> None:
     """Write one self-contained HTML page: error rates, guarantee, examples, figures.
 
-    Examples: sordino report runs/first, sordino report runs/flat runs/auto -o both.html, sordino report runs/comparison
-    --figures figures
+    Examples:
+    sordino report runs/first
+    sordino report runs/flat runs/auto -o both.html
+    sordino report runs/comparison --figures figures
     """
     from sordino.reporting import write_report
 

@@ -28,7 +28,9 @@ def run(
 ) -> None:
     """Run an experiment.
 
-    Examples: sordino run my.toml --set privacy.epsilon=8 --out runs/first, sordino run --resume --out runs/first
+    Examples:
+    sordino run my.toml --set privacy.epsilon=8 --out runs/first
+    sordino run --resume --out runs/first
     """
     console = stderr()
     experiment, folder = experiment_and_folder(file, out, overrides or [], resume=resume)

@@ -82,7 +82,9 @@ def serve(
 
     Of a Whisper, blocks after the clients' layers are served; "pocket" is the shipped speech encoder.
 
-    Examples: sordino split serve Qwen/Qwen2-1.5B --keys keys --host 0.0.0.0, sordino split serve model --insecure
+    Examples:
+    sordino split serve Qwen/Qwen2-1.5B --keys keys --host 0.0.0.0
+    sordino split serve model --insecure
     """
     from sordino.config import build, parse_overrides
     from sordino.split.wire import Limits
@@ -163,7 +165,8 @@ def predict(
 ) -> None:
     """Label or write of new texts or recordings with a finished run. Each call draws noise anew, and the run's ledger pays.
 
-    Examples: sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt,
+    Examples:
+    sordino split predict runs/notes "slept badly again" --server models.example.org:50551 --ca ca.crt
     sordino split predict runs/voices call.wav
     """
     from rich.markup import escape

@@ -26,7 +26,9 @@ def transcribe(
     One file gives its text; several give a line each, path and text with a tab between; --json gives an object a line.
     A recording that cannot be used is named on stderr, the others are done all the same, and the exit code is 1.
 
-    Examples: sordino transcribe runs/first note.wav, sordino transcribe runs/first recordings/ --json
+    Examples:
+    sordino transcribe runs/first note.wav
+    sordino transcribe runs/first recordings/ --json
     """
     from sordino.experiments.transcribing import Unheard, transcribe_recordings
 
