@@ -93,6 +93,14 @@ def test_streams_of_different_places_rounds_and_seeds_are_independent() -> None:
         assert not np.intersect1d(first, second).size
 
 
+def test_normals_made_in_pieces_are_those_of_the_formula_over_all_pairs() -> None:
+    seeds = Seeds(4)
+    uniform = NoiseSource(seeds).stream("n").uniform(2 * 20_000)
+    radius, angle = np.sqrt(-2 * np.log(uniform[:20_000] + 2.0**-53)), 2 * np.pi * uniform[20_000:]
+    expected = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
+    np.testing.assert_allclose(NoiseSource(seeds).stream("n").normal(40_000), expected, rtol=1e-12, atol=1e-12)
+
+
 def test_a_stream_goes_on_and_never_repeats() -> None:
     stream = NoiseSource(Seeds(1)).stream("one")
     parts = np.concatenate([stream.normal(1000) for _ in range(5)])

@@ -168,5 +168,5 @@ def _checksum(tensors: Sequence[torch.Tensor]) -> int:
     checksum = 0
     for tensor in tensors:
         checksum = zlib.crc32(f"{tensor.dtype} {tuple(tensor.shape)}".encode(), checksum)
-        checksum = zlib.crc32(tensor.contiguous().reshape(-1).view(torch.uint8).numpy(), checksum)
+        checksum = zlib.crc32(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data, checksum)
     return checksum

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from sordino.federated.backend import Backend
+from sordino.federated.freed import give_back
 from sordino.federated.messages import Task
 from sordino.federated.methods.base import FederatedMethod, ServerState, Stage
 from sordino.federated.telemetry import RoundTelemetry
@@ -97,6 +98,7 @@ def run_round(
             state = method.combine(state, released, stage)
         elif released is not None:
             state = method.combine_each(state, released, stage)
+    give_back()
     return RoundResult(replace(state, round=number), plan.after_round(norms), telemetry)
 
 

@@ -10,6 +10,7 @@ floating-point implementations of the Gaussian mechanism they approximate the re
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,8 @@ from sordino.seeds import Seeds
 
 __all__ = ["NoiseSource", "Stream"]
 
-_CHUNK = 1 << 19  # pairs of normals made at once: bounds the temporaries at about 30 MB
+_CHUNK = 1 << 19  # pairs of normals whose radii are drawn before their angles: decides a seeded stream
+_PIECE = 1 << 13  # numbers computed at once: they stay in the processor's cache
 
 
 class Stream:
@@ -31,8 +33,11 @@ class Stream:
 
     def uniform(self, size: int) -> npt.NDArray[np.float64]:
         """``size`` independent numbers in [0, 1), multiples of 2**-53."""
-        words = np.frombuffer(self._encryptor.update(bytes(8 * size)), np.uint64)
-        return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        result = np.empty(size, np.float64)
+        for part in _pieces(result):
+            words = np.frombuffer(self._encryptor.update(bytes(8 * len(part))), np.uint64)
+            np.multiply(words >> np.uint64(11), 2.0**-53, out=part)
+        return result
 
     def normal(self, size: int) -> npt.NDArray[np.float64]:
         """``size`` independent standard normal numbers.
@@ -44,13 +49,19 @@ class Stream:
         """
         result = np.empty(size + size % 2, np.float64)
         for start in range(0, len(result), 2 * _CHUNK):
-            part = result[start : start + 2 * _CHUNK]
-            pairs = len(part) // 2
-            radius = np.sqrt(-2.0 * np.log(self.uniform(pairs) + 2.0**-53))
-            angle = (2.0 * np.pi) * self.uniform(pairs)
-            np.multiply(radius, np.cos(angle), out=part[:pairs])
-            np.multiply(radius, np.sin(angle), out=part[pairs:])
+            first, second = np.split(result[start : start + 2 * _CHUNK], 2)
+            radii = self.uniform(len(first))
+            for drawn, one, other in zip(_pieces(radii), _pieces(first), _pieces(second), strict=True):
+                radius = np.sqrt(-2.0 * np.log(drawn + 2.0**-53))
+                angle = (2.0 * np.pi) * self.uniform(len(radius))
+                np.multiply(radius, np.cos(angle), out=one)
+                np.multiply(radius, np.sin(angle), out=other)
         return result[:size]
+
+
+def _pieces(array: npt.NDArray[np.float64]) -> Iterator[npt.NDArray[np.float64]]:
+    for start in range(0, len(array), _PIECE):
+        yield array[start : start + _PIECE]
 
 
 @dataclass(frozen=True, slots=True)
