@@ -57,7 +57,7 @@ class AtNodes(Venue):
 
     @property
     def recordings(self) -> int:
-        """As the nodes say."""
+        """As the nodes say, under the first seed."""
         return sum(greeting.recordings for greeting in self.met.values())
 
     @property
