@@ -2,10 +2,10 @@
 
     SORDINO_DATA=/data SORDINO_WEIGHTS=/weights python benchmarks/frames_on_disk.py [--json]
 
-Whisper tiny.en, frozen, hears every 25th clip of ``librispeech-10`` in windows of 10 s. Prints processor time from disk divided by that of
-computing: of the encoder's output (``encoder_ratio``), of a recogniser's front (``front_ratio``: convolutions alone) and of
-log-mels (``log_mel_ratio``); what keeping them costs beside computing them (``written_ratio``); and the bytes a second of
-audio that they take. Nothing is kept in memory, and the files are in the system's.
+Whisper tiny.en, frozen, hears every 25th clip of ``librispeech-10`` in windows of 10 s. Prints processor time from disk
+divided by that of computing: of the encoder's output (``encoder_ratio``), of a recogniser's front (``front_ratio``:
+convolutions alone) and of log-mels (``log_mel_ratio``); what keeping them costs beside computing them (``written_ratio``);
+and the bytes a second of audio that they take. Nothing is kept in memory, and the files are in the system's.
 """
 
 from __future__ import annotations
