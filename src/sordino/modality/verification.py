@@ -50,8 +50,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
             table[key]
         table["hashes"]["kept"], table["hashes"]["after"]
     except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"{path} is no certificate ({error!r}); name a certificate.json, which sordino modality certify writes."
+            f"{path} is no certificate ({reason}); name a certificate.json, which sordino modality certify writes."
         ) from None
     result: dict[str, Any] = table
     return result
