@@ -61,7 +61,7 @@ def test_rates_and_differences_are_those_of_the_runs(small: Path, tmp_path: Path
 
 def test_a_run_of_a_comparison_is_the_run_alone(small: Path, tmp_path: Path) -> None:
     """What is shared between runs leaves no trace in their results."""
-    compare(small, variants(["flat", "dim"], {}), tmp_path / "c", seeds=[3], overrides=SHARED)
+    compare(small, variants(["flat", "dim"], {}), tmp_path / "c", seeds=[], overrides=[*SHARED, "seed=3"])
     alone = run_federated(load_experiment(small, [*SHARED, "privacy.allocation=dim", "seed=3"]), tmp_path / "alone")
     together = json.loads((tmp_path / "c" / "dim-seed3" / "result.json").read_text())
     assert {**together, "run": "", "seconds": 0, "versions": 0, "report": 0} == {

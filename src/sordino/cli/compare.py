@@ -31,7 +31,10 @@ def compare(
         list[str] | None,
         typer.Option("--vary", metavar="KEY=A,B", help="Also try several values of a key. May be repeated."),
     ] = None,
-    seeds: Annotated[str, typer.Option("--seeds", help="Seeds with commas; each variant runs once with each.")] = "0",
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="Seeds with commas; each variant runs once with each. By default the file's own."),
+    ] = None,
     reference: Annotated[
         str | None, typer.Option("--reference", help="Variant that differences are taken to; by default the first.")
     ] = None,
@@ -149,9 +152,11 @@ def _varied(text: str) -> tuple[str, list[str]]:
     return key.strip(), _split(values)
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(text: str | None) -> list[int]:
     from sordino.errors import ConfigError
 
+    if text is None:
+        return []
     numbers = _split(text)
     if not numbers or not all(number.isdecimal() for number in numbers) or len(set(numbers)) < len(numbers):
         raise ConfigError(f"--seeds {text!r}: expected different whole numbers with commas, such as 0,1,2.")

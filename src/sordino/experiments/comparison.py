@@ -111,7 +111,7 @@ def compare(
         file: the experiment; None for the default job.
         chosen: what to compare.
         out: folder of the comparison; each run has a folder of its own in it.
-        seeds: each variant runs once with each.
+        seeds: each variant runs once with each; none: with the experiment's own.
         overrides: ``key=value`` texts for all runs.
         reference: name of the variant that differences are taken to; the first one if not given.
         observer: is told the progress.
@@ -127,6 +127,7 @@ def compare(
     _require_apart(chosen, out)
     reference = reference or chosen[0].name
     one_of("--reference", reference, [variant.name for variant in chosen])
+    seeds = seeds or [load_federated(file, overrides).seed]
     grid = [
         (variant, seed, load_federated(file, [*overrides, *variant.overrides, f"seed={seed}"]))
         for seed in seeds  # outermost, so that an unfinished comparison has every variant as soon as possible

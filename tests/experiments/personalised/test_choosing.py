@@ -24,6 +24,8 @@ def test_methods_are_the_files_own_or_registered_ones() -> None:
     assert options.repetitions == (3, 4)
     assert options.federated.passes == 4
     assert options.baseline == "similarity"
+    of_file = choose_methods(EXAMPLE, methods=["fedavg"], vary={}, seeds=[], overrides=["seeds=[5, 6]"])
+    assert of_file.repetitions == (5, 6), "no seeds named: the file's own"
     assert choose_methods(EXAMPLE, methods=["similarity"], vary={}, seeds=[0], baseline="start").baseline == "start"
 
 

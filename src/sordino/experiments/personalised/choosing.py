@@ -56,7 +56,7 @@ def choose_methods(
         methods: names under its ``[methods]``, or registered ones; none leaves the file's own.
         vary: values to try for an option of a method, e.g. ``{"methods.similarity.beta": ("0", "0.8")}``: each is one more
             method in the comparison, in the place of the one that it is a variant of.
-        seeds: everything is run once with each.
+        seeds: everything is run once with each; none: with the file's own.
         overrides: ``key=value`` texts.
         baseline: the method that differences are taken to; the first if not given.
 
@@ -75,7 +75,7 @@ def choose_methods(
     evaluation = replace(
         options.evaluation, baseline=one_of("--reference", baseline, [*chosen, *options.evaluation.references])
     )
-    return replace(options, methods=chosen, seeds=tuple(seeds), evaluation=evaluation)
+    return replace(options, methods=chosen, seeds=tuple(seeds) or options.seeds, evaluation=evaluation)
 
 
 def _personalised(file: Path | None, overrides: Sequence[str]) -> PersonalisedExperiment:

@@ -50,7 +50,7 @@ def settings_of(
         file: the experiment; it has to be one with ``task = "personalised"``.
         methods: see `choose_methods`.
         vary: values to try for a key. Options of a method become more methods within each setting.
-        seeds: everything is run once with each.
+        seeds: see `choose_methods`.
         overrides: ``key=value`` texts for all.
         baseline: the method that differences are taken to; the first if not given.
 
