@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from transformers import HubertConfig, HubertModel
 
+from sordino.data import write_audio
 from sordino.errors import ConfigError
 from sordino.experiments.observer import Silent
 from sordino.experiments.personalised.bench import make_bench
@@ -19,6 +22,16 @@ from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
 from sordino.seeds import Seeds
 
 Small = Callable[..., PersonalisedExperiment]
+
+
+class Listening(Silent):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
 NOTHING = torch.zeros(0)
 """Stands for an interrupted run's start, so that none is trained here."""
 
@@ -78,3 +91,20 @@ def test_workers_do_not_share_a_stream_of_dropout_masks(small: Small, tmp_path: 
     with pytest.raises(ConfigError, match=r"simulation\.workers = 2 with .* drops units while it trains"):
         make_bench(small("simulation.workers=2", hubert), Silent(), start=NOTHING)
     assert make_bench(small("simulation.workers=1", hubert), Silent(), start=NOTHING).model.drops_units
+
+
+def test_what_teaches_nothing_is_told(small: Small, tmp_path: Path) -> None:
+    lines = []
+    for speaker in ("ann", "bo"):
+        for clip in range(4):
+            name = f"{speaker}-{clip}.flac"
+            write_audio(tmp_path / name, np.random.default_rng(clip).uniform(-0.1, 0.1, 4_800).astype(np.float32))
+            text = "five " * 9 if clip == 0 else "five uhm" if clip == 1 else "five"
+            lines.append(json.dumps({"audio_filepath": name, "duration": 0.3, "text": text, "speaker": speaker}))
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    listening = Listening()
+    manifest = f"data.corpus={{method='manifest', train='{tmp_path}/all.jsonl', held_out=0.25}}"
+    make_bench(small(manifest, "data.held_out=0.2", "data.development=0"), listening, start=NOTHING)
+    odd, quick = (note for note in listening.notes if "training" in note)
+    assert "hold what the output layer cannot write, such as 'uhm'" in odd
+    assert "are shorter than their transcripts, at one unit a frame of 20 ms: nothing is learned from them" in quick

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -23,7 +24,7 @@ from sordino.federated import FederatedMethod, InProcess, ServerState
 from sordino.federated.ctc_training import CtcLearner
 from sordino.federated.private_steps import PrivateSteps
 from sordino.federated.work import Work
-from sordino.models.ctc import Recogniser
+from sordino.models.ctc import FRAMES_PER_S, Recogniser, Units
 from sordino.models.ctc.adapters import with_adapters
 from sordino.seeds import Seeds
 
@@ -177,7 +178,7 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     _require_repeatable(equipment.model, equipment.options)
     splits = options.data.corpus.load(options.model.window_s)
     speakers = speakers_of(splits, options.data, equipment.seeds)
-    for note in (*speakers.notes, *_not_taught(speakers, equipment.model)):
+    for note in (*speakers.notes, *_not_taught(speakers, equipment.model.units)):
         observer.note(note)
     equipment.admit_all(population=len(speakers.known))
     if start is None:
@@ -197,14 +198,19 @@ def _require_repeatable(model: Recogniser, options: PersonalisedExperiment) -> N
         )
 
 
-def _not_taught(speakers: Speakers, model: Recogniser) -> tuple[str, ...]:
-    """What the transcripts hold that the recogniser cannot write: every such word is an error of all methods."""
-    texts = [utterance.text for speaker in speakers.known.values() for utterance in speaker.train]
-    odd = [text for text in texts if model.units.unwritable(text)]
-    if not odd:
-        return ()
-    such = model.units.unwritable(odd[0])[0]
-    return (
-        f"{len(odd)} of {len(texts)} training transcripts hold what the output layer cannot write, such as {such!r}: it is "
-        "not taught, and missed in the test; see model.vocabulary and model.alphabet.",
-    )
+def _not_taught(speakers: Speakers, units: Units) -> Iterator[str]:
+    """What of the training speech teaches nothing, since the recogniser cannot write it."""
+    heard = [utterance for speaker in speakers.known.values() for utterance in speaker.train]
+    odd = [part for utterance in heard for part in units.unwritable(utterance.text)[:1]]
+    if odd:
+        yield (
+            f"{len(odd)} of {len(heard)} training transcripts hold what the output layer cannot write, such as {odd[0]!r}: "
+            "it is not taught, and missed in the test; see model.vocabulary and model.alphabet."
+        )
+    quick = [u for u in heard if units.frames_needed(u.text) > math.ceil(u.duration_s * FRAMES_PER_S)]
+    if quick:
+        yield (
+            f"{len(quick)} of {len(heard)} training utterances, such as {quick[0].audio.name}, are shorter than their "
+            f"transcripts, at one unit a frame of {1000 // FRAMES_PER_S} ms: nothing is learned from them; see that the "
+            "transcripts are of these recordings."
+        )
