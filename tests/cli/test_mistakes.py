@@ -130,3 +130,9 @@ def assert_one_sentence(stderr: str, said: list[str]) -> None:
     assert "Traceback" not in stderr
     for text in said:
         assert text in lines[-1], stderr
+
+
+def test_training_with_a_server_needs_an_experiment_that_has_one(small: Path, tmp_path: Path) -> None:
+    done = sordino("split", "train", small, "--server", "127.0.0.1:1", "--insecure", "--out", tmp_path / "run", check=2)
+    assert 'task = "federated": sordino split train expects a split experiment' in done.stderr
+    assert not (tmp_path / "run").exists()

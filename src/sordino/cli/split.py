@@ -141,10 +141,25 @@ def train(
     """
     from sordino.cli.run import run
 
+    _require_divided(file, overrides or [])
     place: dict[str, str | bool] = {"place": "remote", "address": server, "insecure": insecure}
     place |= {name: str(path.absolute()) for name, path in (("authority", authority), ("token", token)) if path}
     settings = [f"server.{key}={json.dumps(value)}" for key, value in place.items()]
     run(file, out=out, overrides=[*(overrides or []), *settings], as_json=as_json)
+
+
+def _require_divided(file: Path, overrides: list[str]) -> None:
+    """Raises ConfigError for an experiment that has no server to learn with."""
+    from sordino.errors import ConfigError
+    from sordino.experiments.loading import load_experiment
+    from sordino.experiments.tasks.divided import DividedExperiment
+
+    experiment = load_experiment(file, overrides)
+    if not isinstance(experiment, DividedExperiment):
+        raise ConfigError(
+            f'task = "{experiment.name}": sordino split train expects a split experiment, in which a server has part of the '
+            "model; name such a file, or use sordino run."
+        )
 
 
 @app.command("predict")
