@@ -52,7 +52,7 @@ class PersonalisedHalves(Halves):
 
         options = self.options
         splits = options.data.corpus.load(options.model.window_s)
-        return len(speakers_of(splits, options.data, Seeds(options.seed)).known)
+        return len(speakers_of(splits, options.data, Seeds(options.seed), window_s=options.model.window_s).known)
 
     def serve(self, grid: Grid, settings: FlowerSettings, observer: Observer) -> None:
         """The comparison of `run_personalised`, with the nodes for its speakers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.errors import ConfigError, DataError
 from sordino.evaluation import Mark, Sample, mark
 from sordino.experiments.personalised.rehearsal import Price, price_of
-from sordino.experiments.personalised.speakers import members, speakers_of
+from sordino.experiments.personalised.speakers import Speakers, members, speakers_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedData
 from sordino.federated import METHODS
@@ -47,33 +48,45 @@ def data(**changes: float | str) -> PersonalisedData:
     return PersonalisedData(**({"corpus": AtypicalVoices()} | changes))  # type: ignore[arg-type]
 
 
+def dealt(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Speakers:
+    return speakers_of(splits, options, seeds, window_s=8.0)
+
+
 def test_each_speakers_utterances_are_dealt_out_once() -> None:
     splits = Splits(
         train=spoken("b", 10) + spoken("a", 5, group="severe"), test=spoken("a", 2) + spoken("b", 3), test_is=""
     )
-    speakers = speakers_of(splits, data(development=0.2), SEEDS)
+    speakers = dealt(splits, data(development=0.2), SEEDS)
     assert list(speakers.known) == ["a", "b"]
     own = speakers.known["b"]
     assert (len(own.train), len(own.development), len(own.test)) == (8, 2, 3)
     assert {u.audio for u in own.train}.isdisjoint(u.audio for u in own.development)
     assert {utterance.text for utterance in own.train} == {"one"}
     assert members({name: s.group for name, s in speakers.known.items()}) == {"severe": ("a",), "mild": ("b",)}
-    assert speakers_of(splits, data(development=0.2), SEEDS) == speakers
-    assert not speakers_of(splits, data(development=0.0), SEEDS).known["b"].development
+    assert dealt(splits, data(development=0.2), SEEDS) == speakers
+    assert not dealt(splits, data(development=0.0), SEEDS).known["b"].development
 
 
 def test_a_share_is_held_out_where_a_corpus_tests_other_speakers() -> None:
     splits = Splits(train=spoken("a", 8), test=spoken("b", 4), test_is="")
     with pytest.raises(DataError, match=r"data.held_out"):
-        speakers_of(splits, data(), SEEDS)
-    speakers = speakers_of(splits, data(held_out=0.25, development=0.0), SEEDS)
+        dealt(splits, data(), SEEDS)
+    speakers = dealt(splits, data(held_out=0.25, development=0.0), SEEDS)
     assert {name: (len(s.train), len(s.test)) for name, s in speakers.known.items()} == {"a": (6, 2), "b": (3, 1)}
+
+
+def test_a_long_utterance_of_a_pooled_test_set_is_tested_on_and_never_trained_on() -> None:
+    long = tuple(replace(utterance, duration_s=9.0) for utterance in spoken("b", 6))
+    splits = Splits(train=spoken("a", 8), test=long + spoken("a", 2), test_is="")
+    speakers = dealt(splits, data(held_out=0.3), SEEDS)
+    assert list(speakers.known) == ["a"], "b has nothing that fits"
+    assert "left out 4 utterances longer than the window of 8.0 s, for training" in " ".join(speakers.notes)
 
 
 def test_who_cannot_take_part_is_told() -> None:
     silent = spoken("c", 2, text="...")  # nothing to teach
     splits = Splits(train=spoken("a", 4) + silent, test=spoken("a", 2) + spoken("c", 1) + spoken("d", 1), test_is="")
-    speakers = speakers_of(splits, data(), SEEDS)
+    speakers = dealt(splits, data(), SEEDS)
     assert list(speakers.known) == ["a"]
     assert "left out 2 speakers" in speakers.notes[-1]
 
@@ -87,29 +100,29 @@ def many(*names: str, count: int = 8) -> Splits:
 
 def test_new_speakers_are_of_all_groups_and_the_same_under_every_seed() -> None:
     splits = many("m1", "m2", "m3", "m4", "s1", "s2", "n1")
-    speakers = speakers_of(splits, data(new_speakers=4, new_utterances=2, development=0.25), SEEDS)
+    speakers = dealt(splits, data(new_speakers=4, new_utterances=2, development=0.25), SEEDS)
     assert sorted(name[0] for name in speakers.new) == ["m", "m", "n", "s"]
     assert speakers.known.keys().isdisjoint(speakers.new)
     assert len(speakers.known) + len(speakers.new) == 7
     assert {(len(s.train), len(s.development), len(s.test)) for s in speakers.new.values()} == {(2, 0, 2)}
     assert {len(s.train) for s in speakers.known.values()} == {6}
-    other = speakers_of(splits, data(new_speakers=4, new_utterances=0), Seeds(9))
+    other = dealt(splits, data(new_speakers=4, new_utterances=0), Seeds(9))
     assert other.new.keys() == speakers.new.keys()
     assert not any(s.train for s in other.new.values())
     with pytest.raises(ConfigError, match=r"data.new_speakers = 7 of 7 speakers"):
-        speakers_of(splits, data(new_speakers=7), SEEDS)
+        dealt(splits, data(new_speakers=7), SEEDS)
 
 
 def test_speakers_may_have_unequal_amounts() -> None:
     splits = many("m1", "m2", "s1", "s2", "n1", count=20)
-    equal = speakers_of(splits, data(development=0.0), SEEDS).known
-    unequal = speakers_of(splits, data(development=0.0, least_fraction=0.2), SEEDS).known
+    equal = dealt(splits, data(development=0.0), SEEDS).known
+    unequal = dealt(splits, data(development=0.0, least_fraction=0.2), SEEDS).known
     assert sorted(len(s.train) for s in unequal.values()) == [4, 8, 12, 16, 20]
     for name, speaker in unequal.items():
         kept = {u.audio for u in speaker.train}
         assert kept <= {u.audio for u in equal[name].train}
         assert speaker.test == equal[name].test
-    assert [len(s.train) for s in speakers_of(splits, data(least_fraction=0.01), Seeds(4)).known.values()].count(1) == 1
+    assert [len(s.train) for s in dealt(splits, data(least_fraction=0.01), Seeds(4)).known.values()].count(1) == 1
 
 
 @pytest.mark.parametrize(

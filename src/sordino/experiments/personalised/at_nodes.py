@@ -160,7 +160,7 @@ class Meeting:
         if self._settings.own_recordings:
             return ()
         splits = options.data.corpus.load(options.model.window_s)
-        speakers = speakers_of(splits, options.data, Seeds(options.seed))
+        speakers = speakers_of(splits, options.data, Seeds(options.seed), window_s=options.model.window_s)
         for note in speakers.notes:
             observer.note(note)
         return tuple(speakers.known)

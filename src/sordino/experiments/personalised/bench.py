@@ -177,7 +177,7 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     equipment = equip(options, disk_mb=options.data.disk_mb)
     _require_repeatable(equipment.model, equipment.options)
     splits = options.data.corpus.load(options.model.window_s)
-    speakers = speakers_of(splits, options.data, equipment.seeds)
+    speakers = speakers_of(splits, options.data, equipment.seeds, window_s=options.model.window_s)
     for note in (*speakers.notes, *_not_taught(speakers, equipment.model.units)):
         observer.note(note)
     equipment.admit_all(population=len(speakers.known))

@@ -75,7 +75,8 @@ class _Held:
 
     def speakers(self, seed: int) -> Mapping[str, Speaker]:
         """Whose recordings they are, dealt out as the seed has it."""
-        return speakers_of(self.splits, self.equipment.options.data, Seeds(seed)).known
+        options = self.equipment.options
+        return speakers_of(self.splits, options.data, Seeds(seed), window_s=options.model.window_s).known
 
     def marks(self, speaker: Speaker, values: torch.Tensor) -> tuple[Sequence[Mark], Sequence[Mark]]:
         """Errors of a model, float32 [layout.size], in test and development utterances."""

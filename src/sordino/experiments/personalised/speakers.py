@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from sordino.data import Splits, Utterance
+from sordino.data.corpus import within_window
 from sordino.errors import ConfigError, DataError
 from sordino.evaluation import normalise
 from sordino.experiments.tasks.personalised import PersonalisedData
@@ -60,8 +61,14 @@ def members(groups: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
     return {group: tuple(names) for group, names in found.items()}
 
 
-def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Speakers:
+def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds, *, window_s: float) -> Speakers:
     """Deals each speaker's utterances out.
+
+    Args:
+        splits: the corpus.
+        options: how they are dealt out.
+        seeds: decide which.
+        window_s: the model's window; what of a pooled test set is longer is not trained on.
 
     Raises:
         ConfigError: nobody would be left to train.
@@ -72,7 +79,8 @@ def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Spea
         pooled = _by_speaker((*splits.train, *splits.test))
         divided = {name: _divide(own, options.held_out, seeds.at("held out", name)) for name, own in pooled.items()}
         train, test = ({name: pair[place] for name, pair in divided.items()} for place in (0, 1))
-    known = {}
+    fitting, too_long = within_window((utterance for own in train.values() for utterance in own), window_s)
+    train, known = _by_speaker(fitting), {}
     for name in sorted(train):
         kept, development = _divide(train[name], options.development, seeds.at("development", name))
         taught = _normalised(kept)
@@ -84,7 +92,7 @@ def speakers_of(splits: Splits, options: PersonalisedData, seeds: Seeds) -> Spea
             f"none of {len(train)} speakers has utterances to train on and others to be tested on: expected some; set "
             "data.held_out to the share of each one's that is tested on, such as 0.25."
         )
-    left_out = _left_out(sorted({*train, *test} - known.keys()))
+    left_out = (*too_long, *_left_out(sorted({*train, *test} - known.keys())))
     apart = _apart(known, options.new_speakers)
     new = {name: _scarce(known.pop(name), options.new_utterances, seeds.at("new", name)) for name in apart}
     return Speakers(_unequal(known, options.least_fraction, seeds.at("amounts")), new, (*splits.notes, *left_out))
