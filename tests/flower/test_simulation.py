@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from deployed import left_behind
+from deployed import left_behind, processes_with
 
 from sordino.experiments import load_experiment, run_federated
 from sordino.federated import load_checkpoint
+from sordino.flower.launch import simulated
 from sordino.records import RunFolder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cli"))
@@ -44,6 +46,48 @@ def test_a_simulation_is_the_run_of_one_process(small: Path, tmp_path: Path, mon
     assert json.loads(done.stdout)["statement"] == json.loads(here.result.read_text())["statement"]
     assert "round 2/2" in done.stderr
     assert not left_behind(str(tmp_path))
+
+
+SLEEPING = """
+from time import sleep
+from flwr.clientapp import ClientApp
+from flwr.serverapp import ServerApp
+client = ClientApp()
+server = ServerApp()
+@server.main()
+def main(grid, context):
+    sleep(600)
+"""
+APP = """
+[project]
+name = "sleeping"
+version = "1.0.0"
+license = "Apache-2.0"
+[tool.flwr.app]
+publisher = "nobody"
+[tool.flwr.app.components]
+serverapp = "sleeping:server"
+clientapp = "sleeping:client"
+"""
+
+
+@pytest.mark.slow
+def test_a_run_does_not_outlive_the_simulation_that_it_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process is in a session of its own: it would write into the run folder after Ctrl-C, and meet who resumes it."""
+    monkeypatch.setenv("SORDINO_MARK", str(tmp_path))
+    (tmp_path / "pyproject.toml").write_text(APP)
+    (tmp_path / "sleeping.py").write_text(SLEEPING)
+    with simulated(nodes=1, cpus=1, gpus=0) as connection:
+        connection.start(tmp_path)
+        deadline = time.monotonic() + 60
+        while not runs_under(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert runs_under(tmp_path)
+    assert not runs_under(tmp_path)
+
+
+def runs_under(mark: Path) -> list[str]:
+    return [command for command in processes_with(str(mark)).values() if "flwr-simulation" in command]
 
 
 def load_digest(folder: RunFolder) -> str:

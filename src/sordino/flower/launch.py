@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import urlopen
+
+import psutil
 
 from sordino.errors import SordinoError
 
@@ -156,11 +157,14 @@ def _superlink(log: Path, *, port: int, environment: Mapping[str, str]) -> Itera
         _wait_until_healthy(process, port, log)
         yield
     finally:
+        for started in _started_by(process.pid):
+            with suppress(psutil.NoSuchProcess):
+                started.kill()
         process.terminate()
         try:
             process.wait(_END_S)
         finally:
-            _kill_group(process.pid)
+            process.kill()
 
 
 def _wait_until_healthy(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
@@ -180,7 +184,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _kill_group(leader: int) -> None:
-    """Ends whatever the SuperLink has started and left."""
-    with suppress(ProcessLookupError):
-        os.killpg(leader, signal.SIGKILL)
+def _started_by(parent: int) -> list[psutil.Process]:
+    """Everything that a SuperLink has started. A run's own process is in a session of its own, and would go on alone."""
+    with suppress(psutil.NoSuchProcess):
+        return psutil.Process(parent).children(recursive=True)
+    return []
