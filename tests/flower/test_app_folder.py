@@ -42,7 +42,10 @@ def test_flower_takes_the_app_and_the_experiment_arrives_whole(small: Path, tmp_
         assert isinstance(getattr(import_module(module), name), kind)
 
 
-def test_an_app_of_personal_recognisers_and_none_of_what_does_not_run_there(tmp_path: Path) -> None:
+def test_an_app_of_personal_recognisers_and_none_of_what_does_not_run_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SORDINO_DATA", str(tmp_path))  # which some of the examples name
     pooling = sordino("flower", "app", tmp_path / "app", EXAMPLES / "personalised.toml", check=2)
     assert "set evaluation.references" in pooling.stderr
     alone = ("--set", 'evaluation.references=["start"]')

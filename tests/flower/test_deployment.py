@@ -76,13 +76,15 @@ def test_three_sites_learn_though_one_leaves_and_the_server_dies(data_root: Path
     assert result["wer"]["after"] < result["wer"]["before"] - 0.2, result["wer"]
     assert [line["round"] for line in folder.read_rounds()] == [0, 1, 2, 3]
     terms, charges = read_ledger(folder.ledger)
-    assert [charge.round for charge in charges] == [*paid, 3]
+    # Killed between the record of a round and its checkpoint, it does that round again, and pays again.
+    again = [2] if "round 2/3" in said else []
+    assert [charge.round for charge in charges] == [*paid, *again, 3]
     assert paid in ([1, 2], [1, 2, 3])
     assert {charge.event.to_json()["kind"] for charge in charges} == {"poisson-gaussian"}
     assert terms.population == 6
     assert "what the server cannot see" in result["statement"]
     assert "round 3/3" in said
-    assert "round 2/3" not in said
+    assert "round 1/3" not in said
     assert not left_behind(str(tmp_path / "federation" / "home"))
 
 
