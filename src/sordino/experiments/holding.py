@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sordino.data import Corpus
 from sordino.errors import ConfigError
 from sordino.experiments.remote import OwnRecordings
 from sordino.flower import FlowerSettings
@@ -53,10 +52,6 @@ class Holding:
         if not isinstance(part, int) or not isinstance(parts, int):
             raise ConfigError("this node is no part of a simulation, as the run expects; set own_recordings = true.")
         return cls(partition=part, partitions=parts)
-
-    def corpus(self, of_experiment: Corpus) -> Corpus:
-        """Where the recordings are read from."""
-        return of_experiment if self.own is None else self.own
 
     def clients(self, of_corpus: Sequence[str]) -> tuple[str, ...]:
         """Those of the corpus's clients that the node stands for.

@@ -17,7 +17,7 @@ from sordino.errors import ConfigError
 from sordino.experiments.observer import Silent
 from sordino.experiments.personalised.bench import make_bench
 from sordino.experiments.personalised.equipment import equip
-from sordino.experiments.tasks.personalised import PersonalisedExperiment
+from sordino.experiments.tasks.personalised import PersonalisedExperiment, StartOptions
 from sordino.models.ctc import CtcOptions, Recogniser, load_recogniser
 from sordino.seeds import Seeds
 
@@ -32,14 +32,16 @@ class Listening(Silent):
         self.notes.append(text)
 
 
-NOTHING = torch.zeros(0)
-"""Stands for an interrupted run's start, so that none is trained here."""
+@pytest.fixture
+def small(small: Small) -> Small:
+    """With a start that is not trained."""
+    return lambda *overrides: replace(small(*overrides), start=StartOptions())
 
 
 def test_workers_on_named_devices_train_alike(small: Small) -> None:
     updates = []
     for changes in ([], ['simulation.devices=["cpu", "cpu"]']):
-        bench = make_bench(small("simulation.workers=2", *changes), Silent(), start=NOTHING)
+        bench = make_bench(small("simulation.workers=2", *changes), Silent())
         client, start = next(iter(bench.training)), bench.model.flat.snapshot()
         updates += [learner.fit(client, start, seeds=Seeds(1)).update.values for learner in bench.learners()]
     assert len(updates) == 4
@@ -56,7 +58,7 @@ def test_each_copy_is_loaded_onto_its_own_device(small: Small, monkeypatch: pyte
 
     monkeypatch.setattr("sordino.experiments.placing.available_device", torch.device)
     monkeypatch.setattr("sordino.experiments.personalised.equipment.load_recogniser", load)
-    make_bench(small("simulation.workers=3", 'simulation.devices=["cuda:0", "cuda:1"]'), Silent(), start=NOTHING)
+    make_bench(small("simulation.workers=3", 'simulation.devices=["cuda:0", "cuda:1"]'), Silent())
     assert loaded == ["cuda:0", "cuda:1", "cuda:0"]
 
 
@@ -66,7 +68,7 @@ def test_frames_outlive_the_process_where_its_own_experiment_says_so(
     monkeypatch.setattr("sordino.data.shelf.cache_root", lambda: tmp_path)
     options, frames = small("data.disk_mb=50"), []
     for _ in range(2):
-        bench = make_bench(options, Silent(), start=NOTHING)
+        bench = make_bench(options, Silent())
         utterance = next(iter(bench.training.values()))[0]
         frames.append(bench.equipment.clips.clip(utterance))
         monkeypatch.setattr("sordino.data.clips.read_audio", lambda *_, **__: pytest.fail("computed again"))
@@ -89,8 +91,8 @@ def test_workers_do_not_share_a_stream_of_dropout_masks(small: Small, tmp_path: 
     HubertModel(config).save_pretrained(tmp_path)
     hubert = f"model.base={tmp_path}"
     with pytest.raises(ConfigError, match=r"simulation\.workers = 2 with .* drops units while it trains"):
-        make_bench(small("simulation.workers=2", hubert), Silent(), start=NOTHING)
-    assert make_bench(small("simulation.workers=1", hubert), Silent(), start=NOTHING).model.drops_units
+        make_bench(small("simulation.workers=2", hubert), Silent())
+    assert make_bench(small("simulation.workers=1", hubert), Silent()).model.drops_units
 
 
 def test_what_teaches_nothing_is_told(small: Small, tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_what_teaches_nothing_is_told(small: Small, tmp_path: Path) -> None:
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
     listening = Listening()
     manifest = f"data.corpus={{method='manifest', train='{tmp_path}/all.jsonl', held_out=0.25}}"
-    make_bench(small(manifest, "data.held_out=0.2", "data.development=0"), listening, start=NOTHING)
+    make_bench(small(manifest, "data.held_out=0.2", "data.development=0"), listening)
     odd, quick = (note for note in listening.notes if "training" in note)
     assert "hold what the output layer cannot write, such as 'uhm'" in odd
     assert "are shorter than their transcripts, at one unit a frame of 20 ms: nothing is learned from them" in quick

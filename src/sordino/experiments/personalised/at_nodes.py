@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import torch
-
 from sordino.errors import ConfigError, PrivacyError
 from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.equipment import equip
@@ -130,9 +128,7 @@ class Meeting:
         self._nodes: Nodes | None = None
         self._met: Mapping[str, Greeting] = {}
 
-    def __call__(
-        self, options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None
-    ) -> AtNodes:
+    def __call__(self, options: PersonalisedExperiment, observer: Observer) -> AtNodes:
         """The venue under the experiment's seed, see `sordino.experiments.personalised.bench.make_bench`.
 
         Raises:
@@ -147,7 +143,7 @@ class Meeting:
         equipment.admit_all(population=len(self._met))
         return AtNodes(
             equipment=equipment,
-            start=begin(equipment, observer) if start is None else start,
+            start=begin(equipment, observer),
             nodes=self._nodes,
             names=names,
             met=self._met,

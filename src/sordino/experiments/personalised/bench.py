@@ -160,13 +160,12 @@ class _Here(Party):
         return self._bench.heard(models.__getitem__), work
 
 
-def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None) -> Bench:
-    """Loads recogniser and speakers, and trains the start on public speech.
+def make_bench(options: PersonalisedExperiment, observer: Observer) -> Bench:
+    """Loads recogniser and speakers, and makes the start.
 
     Args:
         options: the experiment.
         observer: is told what was left out.
-        start: that of an interrupted run, which is not trained again.
 
     Raises:
         ConfigError: options that do not fit each other.
@@ -181,8 +180,7 @@ def make_bench(options: PersonalisedExperiment, observer: Observer, *, start: to
     for note in (*speakers.notes, *_not_taught(speakers, equipment.model.units)):
         observer.note(note)
     equipment.admit_all(population=len(speakers.known))
-    if start is None:
-        start = begin(equipment, observer)
+    start = begin(equipment, observer)
     copies = tuple(equipment.copy(place) for place in others)
     return Bench(equipment=equipment, start=start, speakers=speakers, copies=copies)
 

@@ -8,10 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import torch
-from safetensors.torch import load_file
+from typing import Any, Final, TypeAlias
 
 from sordino.config import to_toml
 from sordino.errors import ConfigError
@@ -39,12 +36,8 @@ TEST_IS: Final = "held-out utterances of the speakers who train, each heard by t
 _REFERENCES: Final = {"start": untouched, "central": train_together, "sd-adapters": adapt_each}
 
 
-class MakesVenues(Protocol):
-    """Finds the speakers of an experiment under its seed, and gives them the start that was kept or a new one."""
-
-    def __call__(
-        self, options: PersonalisedExperiment, observer: Observer, *, start: torch.Tensor | None = None
-    ) -> Venue: ...
+MakesVenues: TypeAlias = Callable[[PersonalisedExperiment, Observer], Venue]
+"""Finds the speakers of an experiment under its seed, and makes the start that it asks for."""
 
 
 def run_personalised(
@@ -96,8 +89,8 @@ def _start_file(folder: RunFolder, seed: int) -> Path:
 def _venue(options: PersonalisedExperiment, folder: RunFolder, seed: int, observer: Observer, at: MakesVenues) -> Venue:
     """Where everything runs under one seed, with the start of an interrupted run if there is one."""
     kept = _start_file(folder, seed)
-    start = load_file(kept)["values"] if kept.is_file() else None
-    return at(replace(options, seed=seed), observer, start=start)
+    start = replace(options.start, kept=kept) if kept.is_file() else options.start
+    return at(replace(options, seed=seed, start=start), observer)
 
 
 def _terms(venue: Venue) -> Terms:

@@ -28,7 +28,7 @@ from sordino.layout import ParameterLayout
 from sordino.models.ctc import Recogniser
 from sordino.records import replace_file
 
-__all__ = ["begin", "keep_start", "kept_start"]
+__all__ = ["begin", "keep_start"]
 
 _PUBLIC = "public"
 _VALUES = "values"
@@ -44,7 +44,7 @@ def begin(equipment: Equipment, observer: Observer) -> torch.Tensor:
     """
     start, model = equipment.options.start, equipment.model
     if start.kept is not None:
-        return kept_start(start.kept, model.layout)
+        return _kept(start.kept, model.layout)
     values = model.flat.snapshot()
     if start.corpus is None:
         return values
@@ -71,7 +71,7 @@ def keep_start(path: Path, values: torch.Tensor, layout: ParameterLayout) -> Non
     replace_file(path, save({_VALUES: values}, metadata={_LAYOUT: layout.digest}))
 
 
-def kept_start(path: Path, layout: ParameterLayout) -> torch.Tensor:
+def _kept(path: Path, layout: ParameterLayout) -> torch.Tensor:
     """What `keep_start` wrote.
 
     Raises:
