@@ -16,7 +16,7 @@ from sordino.config import to_toml
 from sordino.data import write_manifest
 from sordino.errors import ConfigError, SordinoError
 from sordino.experiments import load_experiment, run_federated
-from sordino.experiments.flower_app import open_site, serve
+from sordino.experiments.on_flower.app import open_site, serve
 from sordino.federated import ClientFailed, load_checkpoint
 from sordino.flower import FlowerSettings
 from sordino.privacy import read_ledger

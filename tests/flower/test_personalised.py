@@ -15,8 +15,8 @@ from flwr.app import Message, MessageType
 from sordino.config import to_toml
 from sordino.data import write_manifest
 from sordino.errors import ConfigError
-from sordino.experiments.flower_app import open_site, serve
 from sordino.experiments.loading import load_experiment
+from sordino.experiments.on_flower.app import open_site, serve
 from sordino.experiments.personalised import run_personalised
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import ClientFailed

@@ -61,7 +61,7 @@ def run(
 
     console = stderr()
     experiment, folder = experiment_and_folder(file, out, overrides or [], resume=resume)
-    from sordino.experiments.launching import Deployment, Simulation, run_on_flower
+    from sordino.experiments.on_flower.launching import Deployment, Simulation, run_on_flower
 
     where: Simulation | Deployment
     patience = {} if timeout_s is None else {"timeout_s": timeout_s}

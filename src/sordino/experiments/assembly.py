@@ -11,8 +11,8 @@ import torch
 from sordino.data import Client, FeatureStore, Splits, Utterance
 from sordino.errors import BudgetExhausted, ConfigError, DataError, PrivacyError
 from sordino.experiments.caveats import caveats_of
+from sordino.experiments.on_flower.remote import UNSEEN, Remote
 from sordino.experiments.placing import placed
-from sordino.experiments.remote import UNSEEN, Remote
 from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend, InProcess, SpeechLearner

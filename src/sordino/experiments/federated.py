@@ -14,7 +14,7 @@ from sordino.evaluation import WerReport
 from sordino.experiments.assembly import Assembly, assemble
 from sordino.experiments.measuring import brief, measure, measure_seen, versions
 from sordino.experiments.observer import Observer, Progress, Silent
-from sordino.experiments.remote import Remote
+from sordino.experiments.on_flower.remote import Remote
 from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import RoundResult, ServerState, load_checkpoint, run_rounds, save_checkpoint

@@ -16,7 +16,7 @@ from sordino.records import replace_file
 
 __all__ = ["APP", "write_app"]
 
-APP: Final = "sordino.experiments.flower_app"
+APP: Final = "sordino.experiments.on_flower.app"
 """Module of the two halves."""
 
 

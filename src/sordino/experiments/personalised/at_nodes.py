@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from sordino.errors import ConfigError, PrivacyError
 from sordino.experiments.observer import Observer
+from sordino.experiments.on_flower.remote import UNSEEN, note_more_than_declared
 from sordino.experiments.personalised.equipment import equip
 from sordino.experiments.personalised.outcome import Heard
 from sordino.experiments.personalised.speakers import speakers_of
 from sordino.experiments.personalised.start import begin
 from sordino.experiments.personalised.venue import Party, Venue
-from sordino.experiments.remote import UNSEEN, note_more_than_declared
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import ClientFailed, FederatedMethod, ServerState
 from sordino.federated.private_steps import PrivateSteps

@@ -11,13 +11,13 @@ import torch
 from sordino.data import Splits
 from sordino.errors import ConfigError
 from sordino.evaluation import Mark, mark
-from sordino.experiments.holding import Holding
+from sordino.experiments.on_flower.holding import Holding
+from sordino.experiments.on_flower.personalised import PersonalisedHalves
+from sordino.experiments.on_flower.remote import OwnRecordings
 from sordino.experiments.personalised.at_nodes import topic_of
 from sordino.experiments.personalised.equipment import Equipment, equip
 from sordino.experiments.personalised.references import GIVEN
 from sordino.experiments.personalised.speakers import Speaker, speakers_of
-from sordino.experiments.personalised_halves import PersonalisedHalves
-from sordino.experiments.remote import OwnRecordings
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod
 from sordino.flower import Site

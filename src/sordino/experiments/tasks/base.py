@@ -10,8 +10,8 @@ from sordino._registry import Registry
 from sordino.errors import ConfigError
 
 if TYPE_CHECKING:
-    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
+    from sordino.experiments.on_flower.halves import Halves
 
 __all__ = ["TASKS", "Experiment"]
 

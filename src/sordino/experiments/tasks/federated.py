@@ -17,8 +17,8 @@ from sordino.models import ModelOptions
 from sordino.privacy import PrivacyOptions
 
 if TYPE_CHECKING:
-    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
+    from sordino.experiments.on_flower.halves import Halves
 
 __all__ = ["DISK", "DataOptions", "EvaluationOptions", "FederatedExperiment", "SimulationOptions"]
 
@@ -149,7 +149,7 @@ class FederatedExperiment(Experiment):
         return run_federated(self, path, resume=resume, observer=observer)
 
     def on_flower(self) -> Halves:
-        """See `sordino.experiments.federated_halves`."""
-        from sordino.experiments.federated_halves import FederatedHalves
+        """See `sordino.experiments.on_flower.federated`."""
+        from sordino.experiments.on_flower.federated import FederatedHalves
 
         return FederatedHalves(self)

@@ -22,8 +22,8 @@ from sordino.privacy import COHORTS, CohortSampler, Poisson, PrivacyOptions
 from sordino.privacy.recordings import RecordingPrivacy
 
 if TYPE_CHECKING:
-    from sordino.experiments.halves import Halves
     from sordino.experiments.observer import Observer
+    from sordino.experiments.on_flower.halves import Halves
 
 __all__ = [
     "PersonalisedData",
@@ -229,9 +229,9 @@ class PersonalisedExperiment(Experiment):
         return run_personalised(self, path, resume=resume, observer=observer)
 
     def on_flower(self) -> Halves:
-        """See `sordino.experiments.personalised_halves`."""
+        """See `sordino.experiments.on_flower.personalised`."""
         self._refuse_on_flower()
-        from sordino.experiments.personalised_halves import PersonalisedHalves
+        from sordino.experiments.on_flower.personalised import PersonalisedHalves
 
         return PersonalisedHalves(self)
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError
-from sordino.experiments.halves import Halves
-from sordino.experiments.holding import Holding
 from sordino.experiments.observer import Observer
-from sordino.experiments.remote import require_declared
+from sordino.experiments.on_flower.halves import Halves
+from sordino.experiments.on_flower.holding import Holding
+from sordino.experiments.on_flower.remote import require_declared
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.flower import FlowerSettings, Grid, Site
 from sordino.seeds import Seeds

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError, SordinoError
-from sordino.experiments.halves import Halves
 from sordino.experiments.loading import load_experiment, parse_experiment
 from sordino.experiments.observer import Progress
+from sordino.experiments.on_flower.halves import Halves
 from sordino.flower import FlowerSettings, Grid, Site, make_client_app, make_server_app
 from sordino.flower.launch import SAID
 from sordino.records import RunFolder

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError
-from sordino.experiments.remote import OwnRecordings
+from sordino.experiments.on_flower.remote import OwnRecordings
 from sordino.flower import FlowerSettings
 
 __all__ = ["Holding"]

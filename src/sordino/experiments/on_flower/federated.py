@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from sordino.errors import ConfigError
-from sordino.experiments.halves import Halves
-from sordino.experiments.holding import Holding
 from sordino.experiments.observer import Observer
-from sordino.experiments.remote import Remote, note_more_than_declared
+from sordino.experiments.on_flower.halves import Halves
+from sordino.experiments.on_flower.holding import Holding
+from sordino.experiments.on_flower.remote import Remote, note_more_than_declared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import Backend
 from sordino.flower import DrawnAtNodes, FlowerGrid, FlowerSettings, Grid, Nodes, Site
@@ -39,7 +39,7 @@ class FederatedHalves(Halves):
 
     def count_clients(self) -> int:
         """As the experiment's partition deals the training clips."""
-        from sordino.experiments.federated_site import count_clients
+        from sordino.experiments.on_flower.federated_site import count_clients
 
         return count_clients(self.options)
 
@@ -53,8 +53,8 @@ class FederatedHalves(Halves):
         run_federated(self.options, Path(settings.out), resume=settings.resume, observer=observer, remote=remote)
 
     def open_site(self, settings: FlowerSettings, node_config: Mapping[str, Any], topic: str) -> Site:  # noqa: ARG002
-        """See `sordino.experiments.federated_site`."""
-        from sordino.experiments.federated_site import site_of
+        """See `sordino.experiments.on_flower.federated_site`."""
+        from sordino.experiments.on_flower.federated_site import site_of
 
         return site_of(self, Holding.of(settings, node_config))
 

@@ -8,9 +8,9 @@ from functools import lru_cache
 import torch
 
 from sordino.experiments.assembly import clients_of
-from sordino.experiments.federated_halves import FederatedHalves
-from sordino.experiments.holding import Holding
-from sordino.experiments.remote import OwnRecordings
+from sordino.experiments.on_flower.federated import FederatedHalves
+from sordino.experiments.on_flower.holding import Holding
+from sordino.experiments.on_flower.remote import OwnRecordings
 from sordino.experiments.sharing import Shared
 from sordino.experiments.tasks.federated import FederatedExperiment
 from sordino.federated import SpeechLearner

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sordino.experiments import load_federated
-from sordino.experiments.launching import Deployment, run_on_flower
+from sordino.experiments.on_flower.launching import Deployment, run_on_flower
 from sordino.flower.launch import SAID, Connection, FlowerFailed
 
 
@@ -36,7 +36,7 @@ class Ended(Connection):
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> type[Ended]:
     monkeypatch.setattr(Ended, "interrupted", False)
-    monkeypatch.setattr("sordino.experiments.launching.Connection", Ended)
+    monkeypatch.setattr("sordino.experiments.on_flower.launching.Connection", Ended)
     return Ended
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from sordino._check import at_least, positive
 from sordino.config import to_toml
 from sordino.errors import SordinoError
-from sordino.experiments.halves import Halves
+from sordino.experiments.on_flower.halves import Halves
 from sordino.experiments.tasks import Experiment
 from sordino.flower import FlowerSettings
 from sordino.flower.app_folder import write_app
