@@ -255,7 +255,7 @@ def test_other_texts_are_other_speech_and_more_voices_leave_the_first_as_they_ar
 def test_texts_that_cannot_be_read_aloud(cache: Path) -> None:
     with pytest.raises(DataError, match=r"none of 2 texts can be read aloud .* give others"):
         reading(cache, "12", "5 %").load(2.0)
-    with pytest.raises(DataError, match=r"language = 'xx' is not known"):
+    with pytest.raises(ConfigError, match=r"^data\.corpus\.language = 'xx' is not known"):
         reading(cache, "good morning", language="xx").load(2.0)
     with pytest.raises(ConfigError, match=r"data\.corpus\.most_words = 0"):
         reading(cache, "good morning", most_words=0)

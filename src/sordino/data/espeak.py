@@ -21,7 +21,7 @@ import numpy.typing as npt
 from sordino._check import one_of
 from sordino.errors import ConfigError
 
-__all__ = ["RATE_HZ", "speak", "timbres", "version"]
+__all__ = ["RATE_HZ", "languages", "speak", "timbres", "version"]
 
 RATE_HZ: Final = 22_050
 """What espeak-ng renders at, in Hz."""
@@ -57,6 +57,15 @@ def timbres() -> tuple[str, ...]:
     return tuple(sorted(file.name for file in (_paths()[1] / "voices" / "!v").iterdir() if file.is_file()))
 
 
+def languages() -> tuple[str, ...]:
+    """Names of all languages that the installed espeak-ng has, sorted.
+
+    Raises:
+        ConfigError: the extra ``synthetic`` is not installed.
+    """
+    return tuple(sorted(_languages()))
+
+
 @cache
 def _languages() -> Mapping[str, str]:
     """File of each language inside espeak-ng's data. Given the file, it need not look through all voices first (4 ms)."""
@@ -90,7 +99,7 @@ def speak(text: str, *, language: str, timbre: str, pitch: int, rate: int) -> np
         ConfigError: the extra is not installed, or it has no such language or timbre.
     """
     one_of("timbre", timbre, timbres())
-    voice = f"{_languages()[one_of('language', language, _languages())]}+{timbre}"
+    voice = f"{_languages()[one_of('language', language, languages())]}+{timbre}"
     pieces: list[npt.NDArray[np.int16]] = []
 
     def keep(samples: ctypes._Pointer[ctypes.c_short], count: int, _events: object) -> int:

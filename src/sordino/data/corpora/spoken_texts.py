@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from sordino._check import at_least, positive
+from sordino._check import at_least, one_of, positive
 from sordino.config import Choice, option
 from sordino.data import espeak
 from sordino.data.corpus import CORPORA, Corpus, Splits
@@ -55,6 +55,7 @@ class SpokenTexts(Corpus):
 
     def load(self, window_s: float) -> Splits:
         positive("model.window_s", window_s)
+        one_of("data.corpus.language", self.language, espeak.languages())
         texts = self._readable()
         key = {
             **{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "texts"},
