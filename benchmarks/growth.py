@@ -3,24 +3,28 @@
     python benchmarks/growth.py [--json]
 
 For each direction: the exponent e of ``seconds = c * x^e`` between the two largest sizes, with trivial training, in
-processor seconds of the best of three runs. 1 is proportional, below 1 a part does not grow; above 1.05 would be a fault.
+processor seconds of the best of five runs, the sizes by turns. 1 is proportional, below 1 a part does not grow; above 1.05
+would be a fault.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import torch
-from interleaving import print_result
+from interleaving import print_result, seconds
 from trivial import Nudge, layout, rounds_of
 
 from sordino.data import BySpeaker, Utterance, read_manifest, write_audio, write_manifest
 from sordino.seeds import Seeds
+
+REPEATS: Final = 5
 
 
 def run(*, population: int, cohort: int, size: int, rounds: int) -> None:
@@ -53,26 +57,17 @@ DIRECTIONS: Mapping[str, tuple[Callable[[int], None], tuple[int, ...]]] = {
 }
 
 
-def taken(work: Callable[[int], None], size: int) -> float:
-    """Processor seconds, the best of three; of one where that is long."""
-    times: list[float] = []
-    while len(times) < 3 and (not times or times[0] < 2):
-        start = time.process_time()
-        work(size)
-        times.append(time.process_time() - start)
-    return min(times)
-
-
 def main() -> None:
     """Measures and prints."""
     torch.set_num_threads(1)
     result: dict[str, object] = {}
     for name, (work, sizes) in DIRECTIONS.items():
-        work(sizes[0])
-        seconds = [taken(work, size) for size in sizes]
-        exponent = math.log(seconds[-1] / seconds[-2]) / math.log(sizes[-1] / sizes[-2])
-        result[f"{name}_exponent"] = round(exponent, 3)
-        result[f"{name}_seconds"] = {str(size): round(second, 4) for size, second in zip(sizes, seconds, strict=True)}
+        # As many runs of each size: the best of three of one against a single run of the other would lean to one side.
+        runs = seconds({str(size): partial(work, size) for size in sizes}, repeats=REPEATS, warm_up=1)
+        best = {size: min(taken) for size, taken in runs.items()}
+        smaller, largest = list(best.values())[-2:]
+        result[f"{name}_exponent"] = round(math.log(largest / smaller) / math.log(sizes[-1] / sizes[-2]), 3)
+        result[f"{name}_seconds"] = {size: round(second, 4) for size, second in best.items()}
     print_result(result)
 
 
