@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from sordino.evaluation.emotion import sentiment_report
+from sordino.evaluation.emotion import accuracy_change, sentiment_report
 from sordino.evaluation.masks import all_masks, mask_name, score_masks
 from sordino.experiments.emotion.folds import Fold
 from sordino.experiments.tasks.emotion import EmotionExperiment
@@ -68,7 +68,7 @@ class Tested:
 def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperiment, seeds: Seeds) -> dict[str, Any]:
     """``masks`` of the released network, and what it would be with public clips alone, and was before, by mask.
 
-    Under debug telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
+    ``change`` is what the withdrawal did to the accuracy of each mask, with its interval over speakers. Under debug telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
     """
     names, classes = options.model.modalities, tested[0].fold.material.classes
     clips = [part.fold.clips(part.fold.test) for part in tested]
@@ -78,7 +78,10 @@ def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperime
         "masks": by_mask(clips, [part.after for part in tested], classes, names, seeds),
         "reference": by_mask(clips, [part.reference for part in tested], classes, names, seeds),
         "before": by_mask(clips, before, classes, names, seeds) if before else None,
+        "change": None,
     }
+    if classes and before:
+        found["change"] = _changes(clips, before, [part.after for part in tested], classes, seeds.at("change"))
     if classes:
         whole = found["masks"][mask_name(names)]["accuracy"]
         ones = [found["masks"][mask_name([n for n in names if n != gone])]["accuracy"] for gone in names]
@@ -107,18 +110,41 @@ def by_mask(
         modalities: all of them.
         seeds: of the intervals.
     """
-    targets = torch.cat([part.targets for part in clips])
-    pooled = {mask: torch.cat([part[mask] for part in answers]) for mask in answers[0]}
+    targets, pooled = torch.cat([part.targets for part in clips]), _pooled(answers)
     if not classes:
         truth = targets.double().numpy()
         return {
             mask_name(mask): sentiment_report(truth, found.double().numpy()).to_json() for mask, found in pooled.items()
         }
     reports = score_masks(
-        lambda mask: [classes[index] for index in pooled[mask].tolist()],
+        lambda mask: _named(pooled[mask], classes),
         modalities,
-        truth=[classes[index] for index in targets.tolist()],
+        truth=_named(targets, classes),
         speakers=[speaker for part in clips for speaker in part.speakers],
         seeds=seeds,
     )
     return {name: report.to_json() for name, report in reports.items()}
+
+
+def _changes(
+    clips: Sequence[Clips], before: Sequence[Guesses], after: Sequence[Guesses], classes: Sequence[str], seeds: Seeds
+) -> dict[str, Any]:
+    """By how much the accuracy of each mask rose, on the same clips."""
+    truth = _named(torch.cat([part.targets for part in clips]), classes)
+    speakers = [speaker for part in clips for speaker in part.speakers]
+    first, second = _pooled(before), _pooled(after)
+    changes = {}
+    for mask, answers in first.items():
+        sides, own = (_named(answers, classes), _named(second[mask], classes)), seeds.at(mask_name(mask))
+        change, interval = accuracy_change(truth, *sides, speakers=speakers, seeds=own)
+        changes[mask_name(mask)] = {"accuracy": change, "ci95": interval.bounds and list(interval.bounds)}
+    return changes
+
+
+def _named(indices: torch.Tensor, classes: Sequence[str]) -> list[str]:
+    return [classes[index] for index in indices.tolist()]
+
+
+def _pooled(answers: Sequence[Guesses]) -> Guesses:
+    """The folds' answers one after another."""
+    return {mask: torch.cat([part[mask] for part in answers]) for mask in answers[0]}

@@ -107,9 +107,10 @@ def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
     if result.get("fluctuation") is not None:
         yield f"When one modality goes missing, accuracy falls by at most {percent(result['fluctuation'])} of what it was."
     whole = next(iter(result["masks"]))
-    if result["before"] and "accuracy" in result["before"][whole]:
-        change = result["masks"][whole]["accuracy"] - result["before"][whole]["accuracy"]
-        yield f"The withdrawal changed the accuracy with all modalities by {points(change)} points."
+    if result["change"]:
+        change, bounds = result["change"][whole]["accuracy"], result["change"][whole]["ci95"]
+        over = f" (95 % over speakers: {points(bounds[0])} to {points(bounds[1])})" if bounds else ""
+        yield f"The withdrawal changed the accuracy with all modalities by {points(change)} points{over}."
     relearning = (result["attacks"] or {}).get("relearning")
     if relearning and relearning["ratio"] is not None:
         yield f"Relearning took {number(relearning['ratio'])} times as long as learning from public clips on."
