@@ -7,10 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 from sordino.errors import ConfigError
 
-__all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "one_of", "positive", "told_as"]
+__all__ = ["at_least", "at_most", "did_you_mean", "finite", "fraction", "free_folder", "one_of", "positive", "told_as"]
 
 
 def finite(name: str, value: float) -> float:
@@ -60,9 +61,16 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> str:
     return value
 
 
+def free_folder(path: Path, *, remedy: str) -> Path:
+    """Raises ConfigError, ending in the remedy, unless ``path`` is absent or an empty folder."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ConfigError(f"{path} exists and is not an empty folder; {remedy}")
+    return path
+
+
 def did_you_mean(value: object, known: Iterable[str]) -> str:
     """The clause " (did you mean ...?)", or nothing when no choice is near."""
-    near = get_close_matches(str(value), list(known), n=1, cutoff=0.5)
+    near = get_close_matches(str(value), list(known), n=1, cutoff=0.6)
     return f" (did you mean {near[0]!r}?)" if near else ""
 
 

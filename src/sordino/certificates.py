@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from sordino._check import at_least
+from sordino._check import at_least, free_folder
 from sordino.errors import ConfigError
 
 __all__ = ["Key", "make_certificates", "new_key", "require_file_names", "write_new"]
@@ -51,8 +51,7 @@ def make_certificates(
     at_least("--days", days, 1)
     if days > _MOST_DAYS:
         raise ConfigError(f"--days = {days}: expected at most {_MOST_DAYS}, a hundred years; lower --days.")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} exists and is not an empty folder; keys are never overwritten, choose another.")
+    free_folder(folder, remedy="keys are never overwritten, choose another.")
     ca_key, server_key = new_key(), new_key()
     until = datetime.now(UTC) + timedelta(days=days)
     issuer = _name(authority)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sordino._check import free_folder
 from sordino._faults import fault_point
 from sordino.errors import ConfigError
 
@@ -99,11 +100,7 @@ class RunFolder:
 
     def require_free(self) -> None:
         """Raises ConfigError unless ``path`` is absent or an empty folder; makes nothing."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise ConfigError(
-                f"{self.path} exists and is not an empty folder; continue the run in it with --resume, "
-                "or choose another --out."
-            )
+        free_folder(self.path, remedy="continue the run in it with --resume, or choose another --out.")
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:

@@ -57,6 +57,11 @@ def init(
     """
     given: dict[str, Any] = {"audio": audio, "manifest": manifest, "language": language, "epsilon": epsilon}
     models: dict[str, Any] = {"base": model, "encoder": encoder, "decoder": decoder}
+    from sordino._check import free_folder
+
+    free_folder(
+        folder.expanduser(), remedy="name another one, nothing is ever overwritten."
+    )  # before anything is asked
     _require_consistent(data, given)
     if data is None and audio is None and manifest is None and not as_json and sys.stdin.isatty():
         _ask(given, models)

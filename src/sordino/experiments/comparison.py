@@ -76,8 +76,7 @@ def variants(allocations: Sequence[str], vary: Mapping[str, Sequence[str]]) -> S
     made = [_narrowed(variant, changes) for variant in first for changes in itertools.product(*rest)]
     if len(made) < 2:
         raise ConfigError(
-            f"there are {len(made)} variants: expected at least two; name several --allocations, or several values with "
-            "--vary KEY=A,B."
+            "there is one variant: expected at least two; name several --allocations, or several values with --vary KEY=A,B."
         )
     return made
 

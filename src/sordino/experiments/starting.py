@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sordino._check import positive
+from sordino._check import free_folder, positive
 from sordino.config import dump
 from sordino.data import Prepared, prepare, write_prepared
 from sordino.data.sources.folder import Folder
@@ -89,9 +89,7 @@ def start_experiment(folder: Path, start: Start, *, watch: Callable[[Iterable[An
         DataError: recordings that cannot be used; nothing is written then.
         PrivacyError: no noise reaches that epsilon.
     """
-    folder = folder.expanduser()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} exists and is not an empty folder; name another one, nothing is ever overwritten.")
+    folder = free_folder(folder.expanduser(), remedy="name another one, nothing is ever overwritten.")
     place = folder.resolve()
     draft = place.with_name(f".{place.name}.{os.getpid()}.draft")  # beside it, so that relative paths stay right
     made = [parent for parent in draft.parents if not parent.exists()]

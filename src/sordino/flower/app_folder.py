@@ -10,7 +10,7 @@ from typing import Final
 import tomli_w
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sordino.errors import ConfigError
+from sordino._check import free_folder
 from sordino.flower.settings import FlowerSettings
 from sordino.records import replace_file
 
@@ -31,8 +31,7 @@ def write_app(folder: Path, settings: FlowerSettings, *, name: str) -> None:
     Raises:
         ConfigError: there is something in the folder.
     """
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ConfigError(f"{folder} exists and is not an empty folder; choose another.")
+    free_folder(folder, remedy="choose another.")
     project = {
         "project": {
             "name": name,

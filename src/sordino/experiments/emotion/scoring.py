@@ -68,7 +68,8 @@ class Tested:
 def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperiment, seeds: Seeds) -> dict[str, Any]:
     """``masks`` of the released network, and what it would be with public clips alone, and was before, by mask.
 
-    ``change`` is what the withdrawal did to the accuracy of each mask, with its interval over speakers. Under debug telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
+    ``change`` is what the withdrawal did to the accuracy of each mask, with its interval over speakers. Under debug
+    telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
     """
     names, classes = options.model.modalities, tested[0].fold.material.classes
     clips = [part.fold.clips(part.fold.test) for part in tested]
