@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -164,3 +165,13 @@ def test_foresight_agrees_with_what_happens() -> None:
     assert (helpless.fewest_clients, helpless.noise_factor) == (None, None)
     unclaimed = foresee(expected, claimed=None, delta=1e-6, seeds=Seeds(1))
     assert unclaimed.highest == foreseen.highest > 1.0
+
+
+@pytest.mark.parametrize("rate", [1.0, 0.5, 0.1])
+def test_no_finding_exceeds_what_was_foreseen_by_more_than_luck(rate: float) -> None:
+    expected, included = sighting(400, noise=1.0, factor=1.0)
+    present = included[:, None] & (np.random.default_rng(3).random(expected.noise.shape) < rate)
+    bare = replace(expected, observed=present.astype(float), noise=np.full(present.shape, 0.01), rate=rate)
+    foreseen = foresee(bare, claimed=None, delta=1e-6, seeds=Seeds(1))
+    found = judge(bare, included, delta=1e-6)
+    assert foreseen.highest == pytest.approx(found.lower_bound, abs=0.25), "everything leaks"

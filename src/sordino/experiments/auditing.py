@@ -214,13 +214,12 @@ def _claimed(statement: Statement) -> float | None:
 def _cannot_see(foreseen: Foresight, num: int, *, claimed: float | None) -> Sequence[str]:
     """Which faults an audit with so many canaries cannot see, in words."""
     sentences = [
-        f"With {num} canaries, those who took part prove a lower bound of about {foreseen.highest:.2f} if everything leaks: "
-        "r right guesses prove about log(r / 3), less a correction for trying several numbers of guesses. Right guesses of "
-        "who did not take part add a little."
+        f"{num} canaries prove a lower bound of about {foreseen.highest:.2f} if everything leaks: r right guesses prove "
+        "about log(r / 3), less a correction for trying several numbers of guesses."
     ]
     if claimed is not None and foreseen.fewest_clients is None:
         sentences.append(
-            f"That is no more than the claim of {claimed:.4g}, which this audit can hardly refute; plant more canaries."
+            f"That is no more than the claim of {claimed:.4g}, which this audit cannot refute; plant more canaries."
         )
     elif foreseen.fewest_clients is not None:
         factor = foreseen.noise_factor

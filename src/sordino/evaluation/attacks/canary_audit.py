@@ -51,7 +51,8 @@ class Foresight:
     """What an audit of this size can see, computed before it runs.
 
     Attributes:
-        highest: the bound if every canary that is likely to take part at all were guessed rightly.
+        highest: the bound if everything leaked: by guesses of those alone who are seen to take part, or of everybody, which
+            are wrong for who is in and never drawn; whichever gives more.
         fewest_clients: how many clients a fault must touch for the claim to be refuted; None if none suffice.
         noise_factor: the largest of the tried factors on the noise that is noticed in at least four of five rehearsals; None
             if not even the smallest is.
@@ -152,12 +153,15 @@ def foresee(
     rehearsed, included = _rehearse(expected, factor=1.0, seeds=seeds)
     attempts = list(_attempts(rehearsed, included))
     num, level = len(included), (1 - confidence) / len(attempts)
-    seldom = (1 - expected.rate) ** expected.observed.shape[1]
-    reachable = max(int(num / 2 * (1 - seldom)), 1)
-    highest = epsilon_lower_bound(canaries=num, guesses=reachable, correct=reachable, delta=delta, level=level)
-    enough = claimed and enough_guesses(claimed, canaries=num, most=reachable, delta=delta, level=level)
-    if not claimed or not enough:
+    never_drawn = num / 2 * (1 - expected.rate) ** expected.observed.shape[1]
+    seen = max(int(num / 2 - never_drawn), 1)
+    highest, most = max(
+        (epsilon_lower_bound(canaries=num, guesses=guesses, correct=correct, delta=delta, level=level), guesses)
+        for guesses, correct in ((seen, seen), (num, num - round(never_drawn)))
+    )
+    if not claimed or highest <= claimed:
         return Foresight(highest=highest, fewest_clients=None, noise_factor=None)
+    enough = enough_guesses(claimed, canaries=num, most=most, delta=delta, level=level)
     noticed = (
         factor for factor in _FACTORS if _noticed(expected, factor, claimed, delta=delta, level=level, seeds=seeds)
     )
