@@ -84,18 +84,7 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
     model = _load(options.model, first, seeds)
     splits = shared.splits(options.data.corpus, model.window_s)
     clients = [] if remote and remote.own_recordings else clients_of(options, splits.train)
-    terms = make_terms(
-        options.privacy,
-        population=len(clients),
-        clients_per_speaker=options.data.partition.clients_per_speaker,
-        seeded=options.simulation.seeded,
-        caveats=(*caveats_of(options), *((UNSEEN,) if remote and remote.own_recordings else ())),
-    )
-    if len(clients) > terms.population:
-        raise ConfigError(
-            f"privacy.population = {terms.population}, but the training data has {len(clients)} clients; "
-            "declare at least that many, since the population decides the divisor."
-        )
+    terms = _terms(options, len(clients), unseen=(UNSEEN,) if remote and remote.own_recordings else ())
     features = shared.features(
         options.data.corpus, model, limit_mb=options.data.memory_mb, disk_mb=options.data.disk_mb
     )
@@ -128,6 +117,23 @@ def assemble(options: FederatedExperiment, *, shared: Shared | None = None, remo
         noise=NoiseSource(seeds.at("privacy") if options.simulation.seeded else None),
         seeds=seeds,
     )
+
+
+def _terms(options: FederatedExperiment, clients: int, *, unseen: tuple[str, ...]) -> Terms:
+    """What the guarantee is about; raises ConfigError if fewer clients were declared than there are."""
+    terms = make_terms(
+        options.privacy,
+        population=clients,
+        clients_per_speaker=options.data.partition.clients_per_speaker,
+        seeded=options.simulation.seeded,
+        caveats=(*caveats_of(options), *unseen),
+    )
+    if clients > terms.population:
+        raise ConfigError(
+            f"privacy.population = {terms.population}, but the training data has {clients} clients; "
+            "declare at least that many, since the population decides the divisor."
+        )
+    return terms
 
 
 def _load(model: ModelOptions, device: str, seeds: Seeds) -> SpeechLLM:
