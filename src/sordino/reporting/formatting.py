@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Sequence
 
-__all__ = ["DASH", "at_most", "in_shell", "interval", "number", "p_value", "percent", "points", "rounded_up"]
+__all__ = [
+    "DASH",
+    "at_most",
+    "in_shell",
+    "interval",
+    "number",
+    "p_value",
+    "percent",
+    "points",
+    "points_interval",
+    "rounded_up",
+]
 
 DASH = "\N{EN DASH}"
 
@@ -23,6 +35,11 @@ def interval(bounds: tuple[float, float] | None) -> str:
 def points(difference: float | None) -> str:
     """A difference of rates in percentage points, with its sign: ``+1.2``, or a dash."""
     return DASH if difference is None else signed(100 * difference, 1)
+
+
+def points_interval(bounds: Sequence[float] | None) -> str:
+    """Both ends of a difference's interval, in points: ``-1.2 to +0.4``, or a dash."""
+    return DASH if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
 
 
 def signed(value: float, digits: int) -> str:

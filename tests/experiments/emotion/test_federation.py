@@ -55,7 +55,12 @@ def test_rounds_are_charged_and_every_mask_is_scored(file: Path, tmp_path: Path)
     assert list(result["masks"]) == list(result["before"]) == ["speech+prosody", "speech", "prosody"]
     assert result["personal"] is None
     assert load_network(tmp_path / "run" / "model")[0].modalities == ("speech", "prosody")
-    assert summarise(RunFolder.open(tmp_path / "run")).tables[0].name == "masks"
+    for name, change in result["change"].items():
+        rise = result["masks"][name]["accuracy"] - result["before"][name]["accuracy"]
+        assert change["accuracy"] == pytest.approx(rise)
+        assert change["ci95"][0] <= change["accuracy"] <= change["ci95"][1]
+    table = summarise(RunFolder.open(tmp_path / "run")).tables[0]
+    assert [column.title for column in table.columns][-2:] == ["after", "points gained"]
 
 
 def test_clients_may_keep_a_modality_for_themselves(file: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import torch
 from sordino.config import to_toml
 from sordino.experiments.emotion.folds import divide
 from sordino.experiments.emotion.material import Material, gather_material
-from sordino.experiments.emotion.scoring import by_mask, guesses
+from sordino.experiments.emotion.scoring import Guesses, by_mask, changes, guesses
 from sordino.experiments.measuring import versions
 from sordino.experiments.observer import Observer, Progress, Silent
 from sordino.experiments.tasks.federated_emotion import FederatedEmotionExperiment
@@ -67,7 +67,7 @@ def run_federated_emotion(
     bench = _bench(options, material, seeds)
     terms = _terms(options, len(bench.own))
     folder.begin(config=to_toml(options))
-    before = _masks(options, material, bench, seeds)
+    before = guesses(bench.learner.network, bench.test, options.model.modalities)
     with Ledger(folder.ledger, terms=terms) as ledger:
         personal = _rounds(options, bench, ledger, seeds, observer)
         statement = make_statement(ledger.terms, ledger.events)
@@ -76,8 +76,7 @@ def run_federated_emotion(
     result = {
         "task": "federated-emotion",
         "run": str(folder.path),
-        "masks": _masks(options, material, bench, seeds),
-        "before": before,
+        **_scores(options, bench, before, material.classes, seeds.at("bootstrap")),
         "personal": personal,
         "rounds": options.federated.rounds,
         "statement": statement.words,
@@ -173,6 +172,14 @@ def _accuracy(learner: EmotionLearner, values: torch.Tensor, clips: Clips) -> fl
     return float((learner.network.predict(clips) == clips.targets).float().mean())
 
 
-def _masks(options: FederatedEmotionExperiment, material: Material, bench: _Bench, seeds: Seeds) -> dict[str, Any]:
-    found = guesses(bench.learner.network, bench.test, options.model.modalities)
-    return by_mask([bench.test], [found], material.classes, options.model.modalities, seeds.at("bootstrap"))
+def _scores(
+    options: FederatedEmotionExperiment, bench: _Bench, before: Guesses, classes: Sequence[str], seeds: Seeds
+) -> dict[str, Any]:
+    """``masks`` of the network as it is now, ``before`` the rounds, and by mask the ``change`` of accuracy."""
+    modalities, clips = options.model.modalities, [bench.test]
+    after = guesses(bench.learner.network, bench.test, modalities)
+    return {
+        "masks": by_mask(clips, [after], classes, modalities, seeds),
+        "before": by_mask(clips, [before], classes, modalities, seeds),
+        "change": changes(clips, [before], [after], classes, seeds.at("change")) if classes else None,
+    }

@@ -16,7 +16,7 @@ from sordino.modality import Case, Withdrawal
 from sordino.models.emotion import Clips, EmotionNetwork
 from sordino.seeds import Seeds
 
-__all__ = ["Guesses", "Tested", "by_mask", "guesses", "scores"]
+__all__ = ["Guesses", "Tested", "by_mask", "changes", "guesses", "scores"]
 
 Guesses: TypeAlias = Mapping[tuple[str, ...], torch.Tensor]
 """Answers for each set of modalities that is there."""
@@ -82,7 +82,7 @@ def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperime
         "change": None,
     }
     if classes and before:
-        found["change"] = _changes(clips, before, [part.after for part in tested], classes, seeds.at("change"))
+        found["change"] = changes(clips, before, [part.after for part in tested], classes, seeds.at("change"))
     if classes:
         whole = found["masks"][mask_name(names)]["accuracy"]
         ones = [found["masks"][mask_name([n for n in names if n != gone])]["accuracy"] for gone in names]
@@ -127,19 +127,27 @@ def by_mask(
     return {name: report.to_json() for name, report in reports.items()}
 
 
-def _changes(
+def changes(
     clips: Sequence[Clips], before: Sequence[Guesses], after: Sequence[Guesses], classes: Sequence[str], seeds: Seeds
 ) -> dict[str, Any]:
-    """By how much the accuracy of each mask rose, on the same clips."""
+    """By how much the accuracy of each mask rose on the same clips, with the interval over speakers.
+
+    Args:
+        clips: test clips, by fold.
+        before: what was said of them first.
+        after: and then.
+        classes: names of the emotions.
+        seeds: of the intervals.
+    """
     truth = _named(torch.cat([part.targets for part in clips]), classes)
     speakers = [speaker for part in clips for speaker in part.speakers]
     first, second = _pooled(before), _pooled(after)
-    changes = {}
+    found = {}
     for mask, answers in first.items():
         sides, own = (_named(answers, classes), _named(second[mask], classes)), seeds.at(mask_name(mask))
         change, interval = accuracy_change(truth, *sides, speakers=speakers, seeds=own)
-        changes[mask_name(mask)] = {"accuracy": change, "ci95": interval.bounds and list(interval.bounds)}
-    return changes
+        found[mask_name(mask)] = {"accuracy": change, "ci95": interval.bounds and list(interval.bounds)}
+    return found
 
 
 def _named(indices: torch.Tensor, classes: Sequence[str]) -> list[str]:

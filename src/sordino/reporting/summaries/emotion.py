@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sordino.records import RunFolder
-from sordino.reporting.formatting import interval, number, percent, points
+from sordino.reporting.formatting import interval, number, percent, points, points_interval
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
@@ -109,7 +109,7 @@ def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
     whole = next(iter(result["masks"]))
     if result["change"]:
         change, bounds = result["change"][whole]["accuracy"], result["change"][whole]["ci95"]
-        over = f" (95 % over speakers: {points(bounds[0])} to {points(bounds[1])})" if bounds else ""
+        over = f" (95 % over speakers: {points_interval(bounds)})" if bounds else ""
         yield f"The withdrawal changed the accuracy with all modalities by {points(change)} points{over}."
     relearning = (result["attacks"] or {}).get("relearning")
     if relearning and relearning["ratio"] is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sordino.records import RunFolder
-from sordino.reporting.formatting import interval, number, percent
+from sordino.reporting.formatting import interval, number, percent, points, points_interval
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
@@ -24,19 +24,25 @@ class FederatedEmotionSummary(Summariser):
         result = json.loads(folder.result.read_text(encoding="utf-8"))
         first = next(iter(result["masks"].values()))
         measure, show = ("accuracy", percent) if "accuracy" in first else ("mean_absolute_error", number)
+        change = result["change"] or {}
+        columns = ["public speakers alone", "after", *(["points gained"] if change else [])]
         rows = [
             [
                 Cell(name),
                 Cell(show(result["before"][name][measure])),
                 Cell(show(row[measure]), interval(row["ci95"]) if row.get("ci95") else ""),
+                *([Cell(points(change[name]["accuracy"]), points_interval(change[name]["ci95"]))] if change else []),
             ]
             for name, row in result["masks"].items()
         ]
         table = Table(
             name="masks",
-            columns=[Column("modalities present", numeric=False), Column("public speakers alone"), Column("after")],
+            columns=[Column("modalities present", numeric=False), *map(Column, columns)],
             rows=rows,
-            note=f"{measure.replace('_', ' ').capitalize()} on speakers that nothing was trained on.",
+            note=(
+                f"{measure.replace('_', ' ').capitalize()} on speakers that nothing was trained on; in brackets 95 % over "
+                "these speakers."
+            ),
         )
         return Summary(title="Emotions, learnt in a federation", sentences=list(_sentences(result)), tables=[table])
 

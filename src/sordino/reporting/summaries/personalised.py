@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from sordino.records import RunFolder
 from sordino.reporting.figures.gains_by_speaker import SpeakerGain, gains_by_speaker
-from sordino.reporting.formatting import DASH, interval, number, p_value, percent, points, rounded_up
+from sordino.reporting.formatting import DASH, interval, number, p_value, percent, points, points_interval, rounded_up
 from sordino.reporting.summaries.base import SUMMARIES, Summariser, Summary
 from sordino.reporting.tables import Cell, Column, Table
 
@@ -117,7 +117,7 @@ def _tests(result: Mapping[str, Any]) -> Iterator[Table]:
             [
                 Cell(_label(name, result["methods"][name])),
                 Cell(points(test["difference"])),
-                Cell(_signed(test["ci95"])),
+                Cell(points_interval(test["ci95"])),
                 Cell(f"{test['speakers_better']['fewer']} / {test['speakers_better']['more']}"),
                 Cell(p_value(test["sign_flip"]["p_holm"])),
                 Cell(DASH if test["mapsswe"]["p_holm"] is None else p_value(test["mapsswe"]["p_holm"])),
@@ -130,10 +130,6 @@ def _tests(result: Mapping[str, Any]) -> Iterator[Table]:
             "two-tailed, which says whether other sentences of these speakers would. Both corrected by Holm."
         ),
     )
-
-
-def _signed(bounds: Sequence[float] | None) -> str:
-    return DASH if bounds is None else f"{points(bounds[0])} to {points(bounds[1])}"
 
 
 def _costs(result: Mapping[str, Any]) -> Table:
