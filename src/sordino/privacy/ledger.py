@@ -117,16 +117,18 @@ class Ledger:
     Args:
         path: ``ledger.jsonl``; made with ``terms`` if absent, otherwise continued under the same terms.
         terms: what the guarantee is about.
+        lasting: the file is no single run's: whoever writes it does so for a moment, and is waited for; and of the terms
+            that it was begun under, which stay, only unit and kind of randomness have to be these.
 
     Raises:
         PrivacyError: the file is in use, damaged, or was begun under other terms.
     """
 
-    def __init__(self, path: Path, *, terms: Terms) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, terms: Terms, lasting: bool = False) -> None:
+        self.path, self._lasting = path, lasting
         self._file = path.open("a+b")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | (0 if lasting else fcntl.LOCK_NB))
         except OSError:
             self._file.close()
             raise PrivacyError(f"{path} is in use by another run; wait for it, or choose another --out.") from None
@@ -145,11 +147,12 @@ class Ledger:
 
     def _continue(self, terms: Terms) -> tuple[Terms, list[Charge]]:
         begun, charges, whole = _parse(self.path, self.path.read_bytes())
+        if self._lasting:
+            terms = dataclasses.replace(begun, unit=terms.unit, seeded=terms.seeded)
         if begun != terms:
-            raise PrivacyError(
-                f"{self.path} was begun under {_differences(begun, terms)}; resume with the settings of the run, "
-                "or begin another one with --out."
-            )
+            resume = "resume with the settings of the run, or begin another one with --out"
+            remedy = "name another file" if self._lasting else resume
+            raise PrivacyError(f"{self.path} was begun under {_differences(begun, terms)}; {remedy}.")
         self._file.truncate(whole)  # a torn last line was never confirmed, so nothing was released on it
         return begun, charges
 
@@ -175,12 +178,16 @@ class Ledger:
         """The events of all charges."""
         return [charge.event for charge in self._charges]
 
+    def epsilon_with(self, event: Event, *, delta: float) -> float:
+        """What all charges and this one together would prove; infinite if that is nothing."""
+        value = guaranteed([*self.events, event], delta=delta, multiplicity=self.terms.multiplicity).value
+        return math.inf if value is None else value
+
     def require(self, event: Event, *, round: int) -> None:  # noqa: A002 - the domain's word
         """Raises BudgetExhausted if charging this event would exceed the budget; writes nothing."""
         if self.terms.budget is None or self._replays[Charge(round, event)]:
             return
-        figure = guaranteed([*self.events, event], delta=self.terms.delta, multiplicity=self.terms.multiplicity)
-        total = math.inf if figure.value is None else figure.value
+        total = self.epsilon_with(event, delta=self.terms.delta)
         if total > self.terms.budget:
             raise BudgetExhausted(
                 f"another round would bring epsilon to {total:.4g}, above the budget of {self.terms.budget:g} "
