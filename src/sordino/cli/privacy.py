@@ -13,11 +13,11 @@ __all__ = ["privacy"]
 
 
 def privacy(
-    run: Annotated[Path, typer.Argument(help="Folder of a run.")],
+    run: Annotated[Path, typer.Argument(help="Folder of a run, or a ledger file.")],
     *,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
-    """Recompute the guarantee of a run from its ledger.
+    """Recompute the guarantee of a run, or of a node, from its ledger.
 
     Example: sordino privacy runs/first
     """

@@ -102,9 +102,9 @@ class Statement:
         }
 
 
-def statement_of_run(folder: Path) -> Statement:
-    """The statement recomputed from ``ledger.jsonl`` in a run's folder."""
-    terms, charges = read_ledger(folder / "ledger.jsonl")
+def statement_of_run(run: Path) -> Statement:
+    """The statement recomputed from ``ledger.jsonl`` in a run's folder, or from any ledger file."""
+    terms, charges = read_ledger(run if run.is_file() else run / "ledger.jsonl")
     return make_statement(terms, [charge.event for charge in charges])
 
 
