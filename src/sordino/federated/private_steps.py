@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 
 from sordino.layout import ParameterLayout
-from sordino.privacy import NoiseSource, Update
-from sordino.privacy.parallel import ParallelReceipts
+from sordino.privacy import NoiseSource, Receipt, Update
 from sordino.privacy.recordings import RecordingPrivacy
 
-__all__ = ["PrivateSteps"]
+__all__ = ["PaysForSteps", "PrivateSteps"]
 
 _Item = TypeVar("_Item")
+
+
+class PaysForSteps(Protocol):
+    """See `sordino.privacy.parallel.ParallelReceipts` and `sordino.privacy.own_ledger.OwnReceipts`."""
+
+    def receipt(self, party: str) -> Receipt:
+        """Proof that the party's next step is charged."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -25,13 +32,13 @@ class PrivateSteps:
     Args:
         options: bound and rate.
         noise_multiplier: z.
-        receipts: pays for each step, of all clients that train side by side.
+        receipts: pays for each step.
         noise: draws recordings and makes the noise.
     """
 
     options: RecordingPrivacy
     noise_multiplier: float
-    receipts: ParallelReceipts
+    receipts: PaysForSteps
     noise: NoiseSource
 
     def lots(self, recordings: Sequence[_Item], *, passes: int, place: tuple[str, ...]) -> Iterator[Sequence[_Item]]:
