@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake import FakeGrid, Node, serving
-from flwr.app import Message, MessageType
+from comparing import Watched, at_sites, charges, kind_of, measured, settings_of, simulated, sites, small, topic_of
+from fake import FakeGrid
+from flwr.app import MessageType
 
-from sordino.config import to_toml
-from sordino.data import write_manifest
 from sordino.errors import ConfigError
-from sordino.experiments.loading import load_experiment
-from sordino.experiments.on_flower.app import open_site, serve
+from sordino.experiments.on_flower.app import serve
 from sordino.experiments.personalised import run_personalised
-from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import ClientFailed
 from sordino.federated.methods.ditto import Ditto
 from sordino.federated.methods.embedding_similarity import EmbeddingSimilarity
@@ -27,16 +22,8 @@ from sordino.federated.methods.fedper import FedPer
 from sordino.federated.methods.fine_tuned import FedAvgFineTuned
 from sordino.federated.methods.local import LocalOnly
 from sordino.federated.methods.parameter_similarity import ParameterSimilarity
-from sordino.flower import FlowerSettings
-from sordino.privacy import read_ledger
 from sordino.records import RunFolder
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "personalised.toml"
-SMALL = (
-    "data.corpus.speakers=1", "data.corpus.utterances_per_speaker=6", "data.corpus.test_utterances_per_speaker=3",
-    "start.corpus.speakers=2", "start.corpus.utterances_per_speaker=6", "start.local.epochs=1", "federated.passes=2",
-    "simulation.workers=1", "simulation.seeded=true", "model.layers=2", 'evaluation.references=["start"]',
-)  # fmt: skip
 METHODS = {
     "fedavg": FedAvg(),
     "fine-tuned": FedAvgFineTuned(epochs=1),
@@ -45,69 +32,6 @@ METHODS = {
     "similarity": ParameterSimilarity(temperature=0.1, centred=True),
     "embedding": EmbeddingSimilarity(temperature=0.1, centred=True),
 }
-
-
-def small(*overrides: str, **methods: Any) -> PersonalisedExperiment:
-    options = load_experiment(EXAMPLE, [*SMALL, *overrides])
-    assert isinstance(options, PersonalisedExperiment)
-    return replace(options, methods=methods or {"fedper": FedPer()})
-
-
-def settings_of(options: PersonalisedExperiment, out: Path, **changes: Any) -> FlowerSettings:
-    return replace(FlowerSettings(experiment=to_toml(options), out=str(out), wait_s=1, timeout_s=60), **changes)
-
-
-def simulated(settings: FlowerSettings, nodes: int = 3) -> FakeGrid:
-    def node(part: int) -> Node:
-        return serving(open_site, run_config=asdict(settings), **{"partition-id": part, "num-partitions": nodes})
-
-    return FakeGrid({1000 - part: node(part) for part in range(nodes)})
-
-
-def at_sites(settings: FlowerSettings, *configs: dict[str, str]) -> FakeGrid:
-    return FakeGrid(
-        {40 + i: serving(open_site, run_config=asdict(settings), **config) for i, config in enumerate(configs)}
-    )
-
-
-@dataclass
-class Watched(FakeGrid):
-    """Keeps what it was answered; one node never tries its model, or the server goes down when a topic is to begin."""
-
-    silent: int = 0
-    breaks_at: str = ""
-    answered: list[Message] = field(default_factory=list)
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        messages = list(messages)
-        if self.breaks_at and topic_of(messages[0]) == self.breaks_at:
-            raise KeyboardInterrupt
-        lost = (MessageType.EVALUATE, self.silent)
-        return super().push_messages(one for one in messages if (kind_of(one), one.metadata.dst_node_id) != lost)
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        answers = list(super().pull_messages(message_ids))
-        self.answered += answers
-        return answers
-
-
-def kind_of(message: Message) -> str:
-    return str(message.metadata.message_type)
-
-
-def topic_of(message: Message) -> str:
-    return str(message.content["said"]["topic"]) if "said" in message.content else ""
-
-
-def measured(folder: Path) -> dict[str, Any]:
-    """The result without what differs between any two runs of one experiment."""
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    rows = {name: {**row, "cpu_s": None} for name, row in result["methods"].items()}
-    return {**result, "methods": rows, "run": None, "seconds": None}
-
-
-def charges(folder: Path) -> list[tuple[Any, int]]:
-    return [(charge.event, charge.round) for charge in read_ledger(folder / "ledger.jsonl")[1]]
 
 
 def test_the_results_are_those_of_one_process(tmp_path: Path) -> None:
@@ -199,7 +123,6 @@ def test_a_speaker_who_does_not_answer_ends_the_method_and_not_the_run(tmp_path:
     [
         (['evaluation.references=["start", "central"]'], {}, r"evaluation.references = .* pools"),
         (["data.new_speakers=1"], {}, r"data.new_speakers = 1 on Flower"),
-        (["recording_privacy.epsilon=2"], {}, "unset recording_privacy"),
         ([], {"draw_at_nodes": True, "own_recordings": True}, "leave --draw-at-nodes out"),
         ([], {"own_recordings": True}, "privacy.population is missing"),
         (["privacy.population=3", "data.least_fraction=0.5"], {"own_recordings": True}, "set data.least_fraction = 1"),
@@ -233,16 +156,3 @@ def test_a_site_without_anything_to_test_on_is_told(tmp_path: Path) -> None:
     settings = settings_of(small("privacy.population=3"), tmp_path / "run", own_recordings=True)
     with pytest.raises(ClientFailed, match="name test beside manifest"):
         serve(at_sites(settings, {"manifest": configs[0]["manifest"]}), settings)
-
-
-def sites(folder: Path) -> tuple[list[dict[str, str]], list[str]]:
-    """Node configs of a speaker each, by severity, and how the speakers are called."""
-    splits = small().data.corpus.load(4.0)
-    voices = sorted({utterance.speaker for utterance in splits.train})
-    configs = []
-    for voice in voices:
-        config = {name: str(folder / f"{voice}-{name}.jsonl") for name in ("manifest", "test")}
-        for name, utterances in (("manifest", splits.train), ("test", splits.test)):
-            write_manifest(Path(config[name]), [one for one in utterances if one.speaker == voice])
-        configs.append(config)
-    return configs, voices

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from flwr.app import Context, Message
 from flwr.clientapp import ClientApp
 
-from sordino.errors import ConfigError
+from sordino.errors import BudgetExhausted, ConfigError
 from sordino.flower.codec import decode_assignment, encode_answer, encode_greeting
 from sordino.flower.context_memory import ContextMemory
 from sordino.flower.settings import FlowerSettings
@@ -71,10 +71,14 @@ def make_client_app(open_site: OpensSites) -> ClientApp:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Lets nothing out that could quote a recording, a transcript or a name: only what is wrong with a setting is told."""
+    """Lets nothing out that could quote a recording, a transcript or a name.
+
+    What is wrong with a setting is told, and that a limit is reached, which no recording decides.
+    """
     try:
         yield
     except Exception as error:
         logging.getLogger("flwr").exception("a message could not be answered")
-        told = str(error) if isinstance(error, ConfigError) else f"{type(error).__name__}; the node's own log says more"
-        raise SiteFailed(told) from None
+        if isinstance(error, ConfigError | BudgetExhausted):
+            raise SiteFailed(str(error)) from None
+        raise SiteFailed(f"{type(error).__name__}; the node's own log says more") from None

@@ -60,6 +60,7 @@ class FlowerGrid(Backend):
 
     Attributes:
         work: what the clients have done that said so.
+        reasons: why clients have failed, by their ids, each the last time; only debug telemetry may tell it.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class FlowerGrid(Backend):
         self._dropout_rate, self._timeout_s, self._note = dropout_rate, timeout_s, note
         self._topic, self._among, self.work = topic, among, Work()
         self._here: dict[str, tuple[int, Greeting]] = {}
+        self.reasons: dict[str, str] = {}
         self._noted: set[str] = set()
         self._anybody_answered = False
 
@@ -182,6 +184,7 @@ class FlowerGrid(Backend):
 
     def _note_failure(self, client: str, reason: str) -> None:
         """Under private telemetry each reason once, since who was drawn, and when, is not to be told."""
+        self.reasons[client] = reason
         if self._measured:
             self._note(f"client {client!r} failed: {reason}")
         elif reason not in self._noted:

@@ -14,6 +14,8 @@ the client's other ones being anything.
 | embeddings and counts of recordings | no: a method that asks for them is refused |
 | which of a client's recordings are trained on | decided before: the bound is about those that are |
 | what is found out about how many recordings there are | nothing is made of it: steps, noise and divisor are constants |
+| the mean loss of a client's training | not told |
+| how many recordings were drawn, and how long that took | no: whoever tells it says so in a caveat |
 
 Source: Abadi et al., Deep Learning with Differential Privacy, 2016, at each client.
 """
@@ -91,7 +93,7 @@ class RecordingPrivacy:
         """
         from sordino.privacy.ledger import Terms
 
-        if self.delta >= 1 / recordings:
+        if self.delta * recordings >= 1:
             raise ConfigError(
                 f"recording_privacy.delta = {self.delta:g} is not below 1 / {recordings}, one over the recordings: such a "
                 "delta permits revealing one of them entirely; lower it."

@@ -56,7 +56,9 @@ class FederatedHalves(Halves):
         """See `sordino.experiments.on_flower.federated_site`."""
         from sordino.experiments.on_flower.federated_site import site_of
 
-        return site_of(self, Holding.of(settings, node_config))
+        holding = Holding.of(settings, node_config)
+        holding.refuse_without_charges()
+        return site_of(self, holding)
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from sordino.errors import ConfigError, PrivacyError
+from sordino.errors import ConfigError
 from sordino.experiments.observer import Observer
 from sordino.experiments.on_flower.remote import UNSEEN, note_more_than_declared
 from sordino.experiments.personalised.equipment import equip
+from sordino.experiments.personalised.hiding import Hiding
 from sordino.experiments.personalised.outcome import Heard
 from sordino.experiments.personalised.speakers import speakers_of
 from sordino.experiments.personalised.start import begin
 from sordino.experiments.personalised.venue import Party, Venue
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import ClientFailed, FederatedMethod, ServerState
-from sordino.federated.private_steps import PrivateSteps
 from sordino.federated.work import Work
 from sordino.flower import FlowerGrid, FlowerSettings, Grid, Nodes, Trial
 from sordino.flower.codec import Greeting
@@ -23,6 +24,12 @@ from sordino.privacy import PrivacyOptions
 from sordino.seeds import Seeds
 
 __all__ = ["AtNodes", "Meeting", "topic_of"]
+
+_UNSEEN_STEPS: Final = (
+    "what the server cannot see: a recording that lies at several nodes counts once, and steps that a node takes beyond "
+    "those of the experiment are in that node's own ledger alone"
+)
+_SEEN_WORK: Final = "what each node told the server of its work, task by task, which the draws of its recordings decide"
 
 
 def topic_of(name: str, seed: int) -> str:
@@ -60,13 +67,15 @@ class AtNodes(Venue):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What a server cannot see of nodes with recordings of their own."""
-        return (UNSEEN,) if self.settings.own_recordings else ()
+        """What a server cannot see of nodes with recordings of their own, or sees of them alone."""
+        if not self.settings.own_recordings:
+            return ()
+        return (UNSEEN,) if self.options.recording_privacy is None else (_UNSEEN_STEPS, _SEEN_WORK)
 
-    def party(self, name: str, method: FederatedMethod, *, private: PrivateSteps | None = None) -> Party:
-        """The nodes, whose messages name the method."""
-        if private is not None:  # the options refuse it, and this is the lock
-            raise PrivacyError("a node cannot charge the server's ledger for a step; unset recording_privacy.")
+    def party(self, name: str, method: FederatedMethod, *, hiding: Hiding | None = None) -> Party:
+        """The nodes, whose messages name the method; all steps of theirs that it takes are charged before the first."""
+        if hiding is not None:
+            hiding.charge_ahead()
         topic = topic_of(name, self.options.seed)
         grid = FlowerGrid(
             self.nodes,
@@ -104,10 +113,11 @@ class _There(Party):
         tried = dict(self._grid.try_models(trials))
         away = [client for client in clients if client not in tried]
         if away:
+            reason = self._grid.reasons.get(away[0])
             raise ClientFailed(
-                f"{len(away)} of {len(clients)} speakers did not try their models of {self._topic}, such as {away[0]!r}: "
-                "expected all of them, since methods are compared on the same utterances; see that their nodes run, and "
-                "continue with --resume, which does this method again."
+                f"{len(away)} of {len(clients)} speakers did not try their models of {self._topic}, such as {away[0]!r}"
+                f"{f' ({reason})' if reason else ''}: expected all of them, since methods are compared on the same "
+                "utterances; see that their nodes run, and continue with --resume, which does this method again."
             )
         test, development = (
             [mark for client in clients for mark in getattr(tried[client], part)] for part in ("test", "development")

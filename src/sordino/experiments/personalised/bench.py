@@ -14,6 +14,7 @@ from sordino.errors import ConfigError
 from sordino.evaluation import Sample, mark
 from sordino.experiments.observer import Observer
 from sordino.experiments.personalised.equipment import equip
+from sordino.experiments.personalised.hiding import Hiding
 from sordino.experiments.personalised.outcome import DEVELOPMENT, NEW, TEST, Heard, Outcome
 from sordino.experiments.personalised.speakers import Speaker, Speakers, speakers_of
 from sordino.experiments.personalised.start import begin
@@ -63,9 +64,9 @@ class Bench(Venue):
         """Each client's utterances to train on."""
         return {name: speaker.train for name, speaker in self.speakers.known.items()}
 
-    def party(self, name: str, method: FederatedMethod, *, private: PrivateSteps | None = None) -> Party:  # noqa: ARG002
+    def party(self, name: str, method: FederatedMethod, *, hiding: Hiding | None = None) -> Party:  # noqa: ARG002
         """The clients, trained on the recogniser and its copies."""
-        return _Here(self, method, self.learners(private))
+        return _Here(self, method, self.learners(hiding.steps() if hiding is not None else None))
 
     def learners(self, private: PrivateSteps | None = None) -> tuple[CtcLearner, ...]:
         """New learners, whose work is counted from zero.

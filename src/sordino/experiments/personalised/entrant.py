@@ -8,15 +8,14 @@ from dataclasses import replace
 import torch
 
 from sordino.experiments.personalised.entry import Entry, enter, paying_for_rounds
+from sordino.experiments.personalised.hiding import Hiding
 from sordino.experiments.personalised.outcome import Cost, Outcome
 from sordino.experiments.personalised.venue import Venue
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import FederatedMethod, RoundResult, ServerState, run_rounds
 from sordino.federated.ctc_training import CtcLearner
-from sordino.federated.private_steps import PrivateSteps
 from sordino.federated.work import Work
 from sordino.privacy import Ledger, NoiseSource, PhasedPlan, Reads
-from sordino.privacy.parallel import ParallelReceipts
 
 __all__ = ["compete", "with_work"]
 
@@ -46,7 +45,7 @@ def compete(
     )
     rounds, plan = entry.rounds, entry.plan
     noise = NoiseSource(venue.seeds.at("privacy") if ledger.terms.seeded else None)
-    party = venue.party(name, method, private=_private_steps(venue.options, entry, ledger, noise))
+    party = venue.party(name, method, hiding=_hiding(venue.options, entry, ledger, noise))
     state, cost, seeds = ServerState(0, venue.start.clone()), Cost(rounds=rounds), venue.seeds.at("training")
     with paying_for_rounds(venue.options, ledger, population=population) as paying:
         for result in run_rounds(
@@ -65,14 +64,10 @@ def compete(
     return venue.with_new(outcome, welcomed)
 
 
-def _private_steps(
-    options: PersonalisedExperiment, entry: Entry, ledger: Ledger, noise: NoiseSource
-) -> PrivateSteps | None:
-    """How local training hides recordings, if it does; the ledger is charged by step."""
+def _hiding(options: PersonalisedExperiment, entry: Entry, ledger: Ledger, noise: NoiseSource) -> Hiding | None:
     if options.recording_privacy is None:
         return None
-    receipts = ParallelReceipts(ledger, options.recording_privacy.event(entry.noise_multiplier))
-    return PrivateSteps(options.recording_privacy, entry.noise_multiplier, receipts, noise)
+    return Hiding(options=options.recording_privacy, entry=entry, ledger=ledger, noise=noise)
 
 
 def _with_bytes(cost: Cost, result: RoundResult[PhasedPlan], plan: PhasedPlan) -> Cost:

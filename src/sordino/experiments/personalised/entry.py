@@ -30,11 +30,13 @@ class Entry:
     Attributes:
         rounds: as many as its passes pay for.
         plan: the guarantee of its first round.
-        noise_multiplier: of each step of local training, where recordings are protected.
+        steps: of local training that a client takes who is drawn in every round, where recordings are protected.
+        noise_multiplier: of each of these steps.
     """
 
     rounds: int
     plan: PhasedPlan
+    steps: int = 0
     noise_multiplier: float = 0.0
 
 
@@ -73,7 +75,7 @@ def enter(
     _refuse_questions(phases, name)
     passes = rounds * price.round + price.use
     steps = passes * options.recording_privacy.steps_a_pass
-    return Entry(rounds, plan, options.recording_privacy.multiplier(steps=steps))
+    return Entry(rounds, plan, steps, options.recording_privacy.multiplier(steps=steps))
 
 
 def _refuse_questions(phases: Sequence[Phase], name: str) -> None:

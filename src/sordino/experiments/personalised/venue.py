@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 
 from sordino.experiments.personalised.equipment import Equipment
+from sordino.experiments.personalised.hiding import Hiding
 from sordino.experiments.personalised.outcome import Heard, Outcome
 from sordino.experiments.tasks.personalised import PersonalisedExperiment
 from sordino.federated import Backend, FederatedMethod, ServerState
 from sordino.federated.ctc_training import CtcLearner
-from sordino.federated.private_steps import PrivateSteps
 from sordino.federated.work import Work
 from sordino.models.ctc import Recogniser
 from sordino.seeds import Seeds
@@ -90,13 +90,16 @@ class Venue(ABC):
         return ()
 
     @abstractmethod
-    def party(self, name: str, method: FederatedMethod, *, private: PrivateSteps | None = None) -> Party:
+    def party(self, name: str, method: FederatedMethod, *, hiding: Hiding | None = None) -> Party:
         """The clients, for one method.
 
         Args:
             name: as the method is called in the experiment.
             method: the method.
-            private: how their steps hide single recordings, if they do.
+            hiding: how their steps hide single recordings, if they do.
+
+        Raises:
+            BudgetExhausted: the steps have to be charged ahead, and the budget does not cover them.
         """
 
     def with_new(self, outcome: Outcome, welcomed: Callable[[str, CtcLearner], torch.Tensor]) -> Outcome:  # noqa: ARG002

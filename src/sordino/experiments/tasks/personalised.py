@@ -248,8 +248,3 @@ class PersonalisedExperiment(Experiment):
                 f"data.new_speakers = {self.data.new_speakers} on Flower: expected 0, since a new speaker's model is made "
                 "of what the server holds of everybody; set data.new_speakers = 0, or use sordino run."
             )
-        if self.recording_privacy is not None:
-            raise ConfigError(
-                "recording_privacy on Flower: expected none, since each step of a client's training has to be in the ledger "
-                "before it is taken, and the ledger is the server's; unset recording_privacy, or use sordino run."
-            )
