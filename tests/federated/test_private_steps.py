@@ -12,6 +12,7 @@ import torch
 
 from sordino.data import Utterance, write_audio
 from sordino.data.clips import ClipStore
+from sordino.errors import PrivacyError
 from sordino.federated.ctc_training import CtcLearner
 from sordino.federated.objective import Objective, Reference
 from sordino.federated.options import LocalOptions
@@ -123,4 +124,6 @@ def test_clients_side_by_side_pay_once_and_noise_ends_in_the_update(make: Make, 
     assert not torch.equal(*updates)
     result = private.fit("s", start, seeds=Seeds(3))
     assert len(steps.receipts._ledger.charges) == 4
-    assert result.steps == 2
+    assert (result.steps, result.loss) == (2, 0.0), "a loss has no noise"
+    with pytest.raises(PrivacyError, match="outside the steps"):
+        private.embed("s", start, fraction=1.0, seeds=Seeds(3))

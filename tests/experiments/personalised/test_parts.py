@@ -6,16 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from sordino.data import Splits, Utterance
 from sordino.data.corpora.atypical_voices import AtypicalVoices
 from sordino.errors import ConfigError, DataError
 from sordino.evaluation import Mark, Sample, mark
-from sordino.experiments.personalised.rehearsal import Price, price_of
+from sordino.experiments.personalised.rehearsal import Price, _Rehearsing, price_of
 from sordino.experiments.personalised.speakers import Speakers, members, speakers_of
 from sordino.experiments.personalised.verdict import differences, rates
 from sordino.experiments.tasks.personalised import PersonalisedData
-from sordino.federated import METHODS
+from sordino.federated import METHODS, InProcess, ServerState, run_rounds
 from sordino.federated.methods.ditto import Ditto
 from sordino.federated.methods.fedavg import FedAvg
 from sordino.federated.methods.fedrep import FedRep
@@ -23,6 +24,7 @@ from sordino.federated.methods.fine_tuned import FedAvgFineTuned
 from sordino.federated.methods.local import LocalOnly
 from sordino.federated.methods.parameter_similarity import ParameterSimilarity
 from sordino.layout import ParameterLayout
+from sordino.privacy import Ledger, NoiseSource, Poisson, PrivacyOptions, Terms, make_round_plan
 from sordino.seeds import Seeds
 
 SEEDS = Seeds(2)
@@ -145,6 +147,24 @@ def test_every_method_can_be_rehearsed(name: str) -> None:
     price = price_of(METHODS.get(name)(), layout=LAYOUT, embedding_size=3, epochs=2)
     assert price.round >= 1
     assert price.use >= 0
+
+
+@pytest.mark.parametrize("name", METHODS.names())
+def test_no_round_takes_more_than_the_first(name: str, tmp_path: Path) -> None:
+    """What is charged ahead for clients elsewhere is counted by the first."""
+    method, seeds = METHODS.get(name)(), Seeds(0)
+    price, learner = price_of(method, layout=LAYOUT, embedding_size=3, epochs=2), _Rehearsing(LAYOUT, 3, 2)
+    terms = Terms(unit="client", population=1, clients_per_speaker=1, delta=1e-5, seeded=True)
+    plan = make_round_plan(
+        PrivacyOptions(mechanism="none"), phases=method.phases(LAYOUT, embedding_size=3), layout=LAYOUT,
+        cohort=Poisson(rate=1.0), rounds=3, terms=terms,
+    )  # fmt: skip
+    with Ledger(tmp_path / "ledger.jsonl", terms=terms) as ledger:
+        for result in run_rounds(
+            ServerState(0, torch.zeros(LAYOUT.size)), plan, rounds=3, method=method, seeds=seeds,
+            backend=InProcess((learner,), ("c",)), ledger=ledger, noise=NoiseSource(seeds),
+        ):  # fmt: skip
+            assert learner.passes == result.state.round * price.round
 
 
 def test_passes_pay_for_whole_rounds() -> None:
