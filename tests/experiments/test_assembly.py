@@ -48,7 +48,7 @@ class Lying(Partition):
     def clients_per_speaker(self) -> int | None:
         return 1
 
-    def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
+    def deal(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         return BySession(per_speaker=2)(utterances, seeds)
 
 

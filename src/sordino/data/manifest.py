@@ -9,17 +9,16 @@ an attribute, and keys with other values are ignored.
 from __future__ import annotations
 
 import functools
-import gc
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from sordino._check import did_you_mean
+from sordino.data.collector import without_collector
 from sordino.data.utterance import Utterance
 from sordino.errors import DataError
 
@@ -57,7 +56,7 @@ def read_manifest(path: Path) -> list[Utterance]:
     """
     utterances: list[Utterance] = []
     problems: list[Problem] = []
-    with _without_collector():
+    with without_collector():
         for _, item in parse_manifest(path):
             if isinstance(item, Problem):
                 problems.append(item)
@@ -69,18 +68,6 @@ def read_manifest(path: Path) -> list[Utterance]:
     if not utterances:
         raise DataError(f"{path} has no utterance; write one JSON object a line, with {', '.join(RESERVED_KEYS[:4])}.")
     return utterances
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Nothing read here is in a cycle, and the collector would go through all of it again and again as it grows."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def parse_manifest(path: Path) -> Iterator[tuple[int, Utterance | Problem]]:

@@ -10,6 +10,7 @@ from typing import ClassVar
 from sordino._check import at_least, did_you_mean
 from sordino._registry import Registry
 from sordino.config import option
+from sordino.data.collector import without_collector
 from sordino.data.utterance import Utterance
 from sordino.errors import ConfigError, DataError
 from sordino.seeds import Seeds
@@ -51,8 +52,13 @@ class Partition(ABC):
         A speaker's guarantee follows from it, so every rule must say so itself.
         """
 
-    @abstractmethod
     def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
+        """See `deal`."""
+        with without_collector():
+            return self.deal(utterances, seeds)
+
+    @abstractmethod
+    def deal(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         """The clients, sorted by id; each utterance goes to exactly one of them.
 
         Raises:
@@ -86,7 +92,7 @@ class BySpeaker(Partition):
         """One."""
         return 1
 
-    def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
+    def deal(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
         groups = _grouped((utterance.speaker, utterance) for utterance in utterances)
         return [_client(name, group) for name, group in groups.items()]
 
@@ -98,7 +104,7 @@ class ByAttribute(Partition):
 
     attribute: str = option("Attribute whose values are the clients: a manifest's key, or speaker or language.")
 
-    def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
+    def deal(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:  # noqa: ARG002
         groups = _grouped((self._value(utterance), utterance) for utterance in utterances)
         return [_client(name, group) for name, group in groups.items()]
 
@@ -136,7 +142,7 @@ class BySession(Partition):
         """The number of sessions."""
         return self.per_speaker
 
-    def __call__(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
+    def deal(self, utterances: Iterable[Utterance], seeds: Seeds) -> list[Client]:
         clients = []
         for speaker, group in _grouped((utterance.speaker, utterance) for utterance in utterances).items():
             order = seeds.at("sessions", speaker).generator().permutation(len(group))
