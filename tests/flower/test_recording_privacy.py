@@ -150,6 +150,7 @@ def test_a_sites_ledger_lasts_over_runs_and_holds_its_operators_limit(tmp_path: 
     ("changes", "config", "words"),
     [
         ((*PRIVATE, FRESH), {}, 'this node keeps no ledger: .* ledger="/path/to/node.jsonl"'),
+        ((FRESH,), {"ledger": 8}, "ledger = 8 .*: expected the path of a file"),
         ((*PRIVATE, FRESH), {"ledger": "absent/own.jsonl"}, r"cannot be written \(No such file or directory\)"),
         (PRIVATE, {"ledger": "own.jsonl"}, "set simulation.seeded = false"),
         ((FRESH,), {"ledger": "own.jsonl"}, "the run's steps have no noise"),

@@ -60,9 +60,7 @@ class Holding:
                     "--node-config 'manifest=\"/path/to/train.jsonl\"'."
                 )
             own = OwnRecordings(Path(manifest), Path(test) if isinstance(test, str) else None)
-            ledger = node_config.get("ledger")
-            limit = _limit(node_config, ledger)
-            return cls(own=own, ledger=Path(ledger).expanduser() if isinstance(ledger, str) else None, limit=limit)
+            return cls(own=own, ledger=_ledger(node_config), limit=_limit(node_config))
         part, parts = node_config.get("partition-id"), node_config.get("num-partitions")
         if not isinstance(part, int) or not isinstance(parts, int):
             raise ConfigError("this node is no part of a simulation, as the run expects; set own_recordings = true.")
@@ -106,12 +104,24 @@ class Holding:
         return tuple(of_corpus[self.partition :: self.partitions])
 
 
-def _limit(node_config: Mapping[str, Any], ledger: object) -> Limit | None:
+def _ledger(node_config: Mapping[str, Any]) -> Path | None:
+    ledger = node_config.get("ledger")
+    if ledger is None:
+        return None
+    if not isinstance(ledger, str):
+        raise ConfigError(
+            f"ledger = {ledger!r} in this node's config: expected the path of a file; write it in quotes in its SuperNode's "
+            "--node-config."
+        )
+    return Path(ledger).expanduser()
+
+
+def _limit(node_config: Mapping[str, Any]) -> Limit | None:
     """Epsilon and delta, which say something together only, and about a ledger."""
     said = {key: node_config[key] for key in ("epsilon", "delta") if key in node_config}
     if not said:
         return None
-    if len(said) < 2 or not isinstance(ledger, str):
+    if len(said) < 2 or "ledger" not in node_config:
         raise ConfigError(
             f"this node's config has {' and '.join(said)}: expected ledger, epsilon and delta together, since a limit is an "
             "epsilon at a delta, of what a ledger holds; add what is missing to its SuperNode's --node-config."

@@ -164,7 +164,7 @@ class _Held:
             )
             self.multipliers[about.name] = entry.noise_multiplier
         z = self.multipliers[about.name]
-        ledger.path.parent.mkdir(exist_ok=True)  # in a simulation; at sites the file is there
+        ledger.path.parent.mkdir(parents=True, exist_ok=True)  # in a simulation; at sites the file is there
         receipts = OwnReceipts(ledger, options.recording_privacy.event(z))
         return PrivateSteps(options.recording_privacy, z, receipts, noise)
 
