@@ -23,7 +23,7 @@ SETTINGS = ("--set", "privacy.noise_multiplier=4", "--set", "privacy.delta=1e-6"
 def test_a_run_is_audited_and_its_folder_left_alone(small: Path, tmp_path: Path) -> None:
     sordino("run", small, *SETTINGS, "--out", tmp_path / "run")
     before = {path.name for path in (tmp_path / "run").rglob("*")}
-    done = sordino("audit", tmp_path / "run", "--canaries", "40", "--out", tmp_path / "audit", "--json")
+    done = sordino("audit", tmp_path / "run", "--canaries", "20", "--out", tmp_path / "audit", "--json")
     result = json.loads(done.stdout)
     assert result["epsilon"]["claimed"] > result["epsilon"]["lower_bound"] >= 0
     for attack in result["attacks"].values():
