@@ -55,7 +55,7 @@ def test_rounds_are_charged_and_every_mask_is_scored(file: Path, tmp_path: Path)
     assert list(result["masks"]) == list(result["before"]) == ["speech+prosody", "speech", "prosody"]
     assert result["personal"] is None
     assert load_network(tmp_path / "run" / "model")[0].modalities == ("speech", "prosody")
-    for name, change in result["change"].items():
+    for name, change in result["against_before"].items():
         rise = result["masks"][name]["accuracy"] - result["before"][name]["accuracy"]
         assert change["accuracy"] == pytest.approx(rise)
         assert change["ci95"][0] <= change["accuracy"] <= change["ci95"][1]

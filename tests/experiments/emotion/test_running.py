@@ -74,11 +74,13 @@ def test_every_mask_is_scored_and_the_modality_tells_the_emotion(surgery: tuple[
         key: result["masks"]["prosody"][key] for key in ("change", "change_ci95")
     }
     assert result["before"]["prosody+speech"]["accuracy"] > 0.7
-    for name, change in result["change"].items():
+    for name, change in result["against_before"].items():
         rise = result["masks"][name]["accuracy"] - result["before"][name]["accuracy"]
         assert change["accuracy"] == pytest.approx(rise)
         assert change["ci95"][0] <= change["accuracy"] <= change["ci95"][1]
-    assert result["change"]["prosody"] == {"accuracy": 0, "ci95": [0, 0]}, "surgery leaves the other branch alone"
+    assert result["against_before"]["prosody"] == {"accuracy": 0, "ci95": [0, 0]}, (
+        "surgery leaves the other branch alone"
+    )
     assert result["certificate"] == {
         "epsilon": pytest.approx(2.0, rel=1e-4),
         "delta": 1e-5,

@@ -175,11 +175,11 @@ def _accuracy(learner: EmotionLearner, values: torch.Tensor, clips: Clips) -> fl
 def _scores(
     options: FederatedEmotionExperiment, bench: _Bench, before: Guesses, classes: Sequence[str], seeds: Seeds
 ) -> dict[str, Any]:
-    """``masks`` of the network as it is now, ``before`` the rounds, and by mask the ``change`` of accuracy."""
+    """``masks`` of the network as it is now, ``before`` the rounds, and by mask the accuracy ``against_before``."""
     modalities, clips = options.model.modalities, [bench.test]
     after = guesses(bench.learner.network, bench.test, modalities)
     return {
         "masks": by_mask(clips, [after], classes, modalities, seeds),
         "before": by_mask(clips, [before], classes, modalities, seeds),
-        "change": changes(clips, [before], [after], classes, seeds.at("change")) if classes else None,
+        "against_before": changes(clips, [before], [after], classes, seeds.at("change")) if classes else None,
     }

@@ -68,21 +68,19 @@ class Tested:
 def scores(tested: Sequence[Tested], *, withdrawn: str, options: EmotionExperiment, seeds: Seeds) -> dict[str, Any]:
     """``masks`` of the released network, and what it would be with public clips alone, and was before, by mask.
 
-    ``change`` is what the withdrawal did to the accuracy of each mask, with its interval over speakers. Under debug
+    ``against_before`` is what the withdrawal did to the accuracy of each mask, with its interval over speakers. Under debug
     telemetry ``fluctuation`` is the largest relative loss of accuracy when any one modality goes missing.
     """
     names, classes = options.model.modalities, tested[0].fold.material.classes
     clips = [part.fold.clips(part.fold.test) for part in tested]
-    before = [part.before for part in tested if part.before is not None]
+    after, before = [part.after for part in tested], [part.before for part in tested if part.before is not None]
     found: dict[str, Any] = {
         "withdrawn": withdrawn,
-        "masks": by_mask(clips, [part.after for part in tested], classes, names, seeds),
+        "masks": by_mask(clips, after, classes, names, seeds),
         "reference": by_mask(clips, [part.reference for part in tested], classes, names, seeds),
         "before": by_mask(clips, before, classes, names, seeds) if before else None,
-        "change": None,
+        "against_before": changes(clips, before, after, classes, seeds.at("change")) if classes and before else None,
     }
-    if classes and before:
-        found["change"] = changes(clips, before, [part.after for part in tested], classes, seeds.at("change"))
     if classes:
         whole = found["masks"][mask_name(names)]["accuracy"]
         ones = [found["masks"][mask_name([n for n in names if n != gone])]["accuracy"] for gone in names]

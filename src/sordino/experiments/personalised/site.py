@@ -17,8 +17,8 @@ what holds whatever it says is the limit that the node's operator sets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 import torch
 
@@ -29,7 +29,7 @@ from sordino.experiments.on_flower.holding import Holding
 from sordino.experiments.on_flower.personalised import PersonalisedHalves
 from sordino.experiments.on_flower.remote import OwnRecordings
 from sordino.experiments.personalised.at_nodes import topic_of
-from sordino.experiments.personalised.entry import enter, terms_of
+from sordino.experiments.personalised.entry import Entry, enter, terms_of
 from sordino.experiments.personalised.equipment import Equipment, equip
 from sordino.experiments.personalised.references import GIVEN
 from sordino.experiments.personalised.speakers import Speaker, speakers_of
@@ -136,13 +136,12 @@ def _ledger(
     return ledger
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Held:
-    """What a node has loaded, and how much noise it has found methods to need."""
+    """What a node has loaded."""
 
     equipment: Equipment
     splits: Splits
-    multipliers: dict[str, float] = field(default_factory=dict)
 
     def speakers(self, seed: int) -> Mapping[str, Speaker]:
         """Whose recordings they are, dealt out as the seed has it."""
@@ -151,27 +150,24 @@ class _Held:
 
     def steps(self, about: _About, ledger: OwnLedger, noise: NoiseSource, *, population: int) -> PrivateSteps:
         """How the node takes steps: as the experiment has them, whatever a message says."""
-        options, model = self.equipment.options, self.equipment.model
-        assert options.recording_privacy is not None  # noqa: S101 - or there would be no ledger
-        if about.name not in self.multipliers:
-            entry = enter(
-                options,
-                about.name,
-                about.method,
-                layout=model.layout,
-                embedding_size=model.front.width,
-                population=population,
-            )
-            self.multipliers[about.name] = entry.noise_multiplier
-        z = self.multipliers[about.name]
+        private = self.equipment.options.recording_privacy
+        assert private is not None  # noqa: S101 - or there would be no ledger
+        z = _entry(self, about.name, population).noise_multiplier
         ledger.path.parent.mkdir(parents=True, exist_ok=True)  # in a simulation; at sites the file is there
-        receipts = OwnReceipts(ledger, options.recording_privacy.event(z))
-        return PrivateSteps(options.recording_privacy, z, receipts, noise)
+        return PrivateSteps(private, z, OwnReceipts(ledger, private.event(z)), noise)
 
     def marks(self, speaker: Speaker, values: torch.Tensor) -> tuple[Sequence[Mark], Sequence[Mark]]:
         """Errors of a model, float32 [layout.size], in test and development utterances."""
         test, development = self.equipment.write(speaker, values)
         return [mark(sample) for sample in test], [mark(sample) for sample in development]
+
+
+@cache
+def _entry(held: _Held, name: str, population: int) -> Entry:
+    """A method's, found once a process: how much noise it needs takes seconds to find."""
+    options, model = held.equipment.options, held.equipment.model
+    method, width = options.methods[name], model.front.width
+    return enter(options, name, method, layout=model.layout, embedding_size=width, population=population)
 
 
 @lru_cache(maxsize=1)

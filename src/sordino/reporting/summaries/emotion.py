@@ -107,8 +107,8 @@ def _sentences(result: Mapping[str, Any]) -> Iterator[str]:
     if result.get("fluctuation") is not None:
         yield f"When one modality goes missing, accuracy falls by at most {percent(result['fluctuation'])} of what it was."
     whole = next(iter(result["masks"]))
-    if result["change"]:
-        change, bounds = result["change"][whole]["accuracy"], result["change"][whole]["ci95"]
+    if result["against_before"]:
+        change, bounds = (result["against_before"][whole][key] for key in ("accuracy", "ci95"))
         over = f" (95 % over speakers: {points_interval(bounds)})" if bounds else ""
         yield f"The withdrawal changed the accuracy with all modalities by {points(change)} points{over}."
     relearning = (result["attacks"] or {}).get("relearning")

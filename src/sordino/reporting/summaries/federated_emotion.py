@@ -24,7 +24,7 @@ class FederatedEmotionSummary(Summariser):
         result = json.loads(folder.result.read_text(encoding="utf-8"))
         first = next(iter(result["masks"].values()))
         measure, show = ("accuracy", percent) if "accuracy" in first else ("mean_absolute_error", number)
-        change = result["change"] or {}
+        change = result["against_before"] or {}
         columns = ["public speakers alone", "after", *(["points gained"] if change else [])]
         rows = [
             [
