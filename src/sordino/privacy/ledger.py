@@ -227,7 +227,9 @@ def read_ledger(path: Path) -> tuple[Terms, Sequence[Charge]]:
         PrivacyError: no ledger there, or a line that is not whole and not the last.
     """
     if not path.is_file():
-        raise PrivacyError(f"{path} does not exist; name the folder of a run, which holds ledger.jsonl.")
+        raise PrivacyError(
+            f"{path} does not exist; name the folder of a run, which holds ledger.jsonl, or a ledger file."
+        )
     terms, charges, _ = _parse(path, path.read_bytes())
     return terms, charges
 

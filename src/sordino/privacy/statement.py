@@ -104,7 +104,7 @@ class Statement:
 
 def statement_of_run(run: Path) -> Statement:
     """The statement recomputed from ``ledger.jsonl`` in a run's folder, or from any ledger file."""
-    terms, charges = read_ledger(run if run.is_file() else run / "ledger.jsonl")
+    terms, charges = read_ledger(run / "ledger.jsonl" if run.is_dir() else run)
     return make_statement(terms, [charge.event for charge in charges])
 
 
